@@ -1,0 +1,25 @@
+"""Every complaint ebformer makes: one sentence that says what is wrong, where, and what to do."""
+
+
+class EbformerError(Exception):
+    """The base of all errors raised on purpose; catching it catches them all."""
+
+
+class InputError(EbformerError, ValueError):
+    """The observations, a prior or an option cannot be used as given."""
+
+
+class NoPriorError(EbformerError, TypeError):
+    """A posterior was asked of a method that estimates rates without estimating a prior."""
+
+
+class ExposureError(EbformerError, ValueError):
+    """A method that treats all units alike was given units of unequal exposure."""
+
+
+class WeightsError(EbformerError, ValueError):
+    """A file of network weights is damaged, hostile or does not fit its architecture."""
+
+
+class ConvergenceError(EbformerError, RuntimeError):
+    """An iterative method could not certify its answer."""
