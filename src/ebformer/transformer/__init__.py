@@ -1,0 +1,1 @@
+"""Transformers that read a tally: architecture, forward pass and weights, in numpy alone."""
