@@ -1,0 +1,61 @@
+"""The command line: `ebformer COMMAND`. One file per command, imported only when its command runs."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from ebformer.errors import EbformerError
+
+COMMANDS = {
+    "estimate": "Shrink the counts of a table: estimates, intervals, predictions, ranks.",
+    "apply": "Score new rows with a rule that `estimate --save` wrote.",
+    "compare": "Which method predicts best on this table?",
+    "report": "One self-contained HTML page about a table.",
+    "methods": "The methods in the catalogue and what each promises.",
+    "datasets": "Small published count tables that ship with ebformer.",
+    "arena": "Pit estimators against each other on synthetic worlds.",
+    "train": "Pre-train a transformer.",
+    "fielddata": "Score methods on hockey, baseball and books.",
+    "reproduce": "Rebuild every table and figure of the paper beside ours.",
+}
+
+
+class LazyGroup(click.Group):
+    """Finds `command` in ebformer.cli.NAME when NAME is asked for, so that `--help` and each command start fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"ebformer.cli.{name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="ebformer")
+def ebformer() -> None:
+    """Shrink noisy counts: empirical Bayes by pre-trained transformers and certified classical methods.
+
+    \b
+    Example:
+      ebformer estimate goals.csv --count goals --exposure games -o shrunken.csv
+    """
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line. Errors meant for a person become one sentence on stderr and exit code 1."""
+    try:
+        return ebformer.main(args=arguments, prog_name="ebformer")
+    except EbformerError as error:
+        click.echo(f"ebformer: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,45 @@
+"""What every method has in common: it is immutable, it maps a tally to a rule, and it keeps its promises on exposure."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ebformer.errors import ExposureError
+from ebformer.rule import Rule
+from ebformer.tally import Tally
+
+
+@dataclass(frozen=True)
+class Estimator(ABC):
+    """A method `Tally -> Rule`. Its options are its fields; its promises, which `check_estimator` verifies, are class attributes.
+
+    A method that cannot use unequal exposures still accepts a common exposure t: it is fitted to the bare counts and
+    its rates are divided by t.
+    """
+
+    name: ClassVar[str]
+    """Its key in the catalogue."""
+    monotone: ClassVar[bool]
+    """The estimate never falls as x grows."""
+    answers_unseen: ClassVar[bool]
+    """The rule is meaningful at values that no unit showed."""
+    unequal_exposure: ClassVar[bool]
+    """Units may have exposures that differ."""
+
+    @abstractmethod
+    def fit(self, tally: Tally) -> Rule:
+        """The method itself. The tally has no exposure, unless units differ and `unequal_exposure` is promised."""
+
+    def __call__(self, tally: Tally) -> Rule:
+        """Fit the tally, whatever its exposures, or refuse in one sentence."""
+        common = tally.common_exposure
+        if common is None and not self.unequal_exposure:
+            raise ExposureError(
+                f"{self.name} treats all units alike and cannot use unequal exposures; "
+                "use a method that can, such as priorformer, npmle or gamma"
+            )
+        if common is None or tally.exposure is None:
+            return self.fit(tally)
+        return self.fit(tally.unexposed()).at_exposure(common)

@@ -1,0 +1,229 @@
+"""Exact Bayes for a prior and the Poisson channel: marginal, Bayes rule, posterior and mmse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special, stats
+
+from ebformer.channel import deviance, log_peak
+from ebformer.errors import InputError
+from ebformer.prior import GammaPrior, Prior
+
+Floats = NDArray[np.float64]
+AnyPrior = Prior | GammaPrior
+
+
+class Posterior(Protocol):
+    """What is known of theta after seeing x; every answer has the shape of x, unless it says otherwise."""
+
+    @property
+    def mean(self) -> Floats:
+        """E[theta | x]."""
+
+    @property
+    def variance(self) -> Floats:
+        """Var[theta | x]."""
+
+    def quantile(self, q: ArrayLike) -> Floats:
+        """The smallest t with P(theta <= t | x) >= q; shape x.shape + q.shape."""
+
+    def exceeds(self, c: ArrayLike) -> Floats:
+        """P(theta > c | x); shape x.shape + c.shape."""
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Draws from the posterior; shape x.shape + (n,)."""
+
+    def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
+        """The equal-tailed interval that holds theta with probability `level`."""
+
+
+def tails(level: float) -> tuple[float, float]:
+    """The probabilities below the two ends of an equal-tailed interval.
+
+    >>> tails(0.5)
+    (0.25, 0.75)
+    """
+    if not 0 < level < 1:
+        raise InputError(f"the level of an interval is {level:g}: give a probability between 0 and 1")
+    return (1 - level) / 2, (1 + level) / 2
+
+
+def log_marginal(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Floats:
+    """log f_G(x) = log E_G[p(x | theta)], broadcasting x and exposure.
+
+    >>> log_marginal(Prior([1.0], [1.0]), [0, 1]).tolist()
+    [-1.0, -1.0]
+    """
+    return _log_marginal(prior, *_observations(x, exposure))
+
+
+def bayes_rule(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Floats:
+    """theta_G(x) = E[theta | x], which is (x + 1) f_G(x + 1) / f_G(x) at exposure 1.
+
+    >>> bayes_rule(GammaPrior(2.0, 1.0), [0, 4]).tolist()
+    [1.0, 3.0]
+    """
+    return posterior(prior, x, exposure).mean
+
+
+def posterior(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Posterior:
+    """The distribution of theta given x, for every x.
+
+    >>> posterior(Prior([1.0, 3.0], [0.5, 0.5]), 0).exceeds(2.0).round(4).item()
+    0.1192
+    """
+    return _posterior(prior, *_observations(x, exposure))
+
+
+def mmse(prior: AnyPrior, exposure: float = 1.0) -> float:
+    """E (theta - theta_G(x))^2: what even the oracle pays.
+
+    >>> mmse(GammaPrior(2.0, 1.0)), mmse(Prior([3.0], [1.0]))
+    (1.0, 0.0)
+    """
+    if isinstance(prior, GammaPrior):
+        return prior.shape * (1 + exposure / prior.rate) / (prior.rate + exposure) ** 2
+    total = 0.0
+    for x in likely_counts(prior, exposure):
+        total += float(np.exp(log_marginal(prior, x, exposure)) @ posterior(prior, x, exposure).variance)
+    return total
+
+
+def likely_counts(prior: Prior, exposure: float = 1.0, block: int = 4096) -> list[NDArray[np.int64]]:
+    """The counts that carry all but 1e-15 of the marginal, in blocks that bound the memory of what follows.
+
+    >>> [int(block[-1]) > 5 for block in likely_counts(Prior([1.0], [1.0]))]
+    [True]
+    """
+    low, high = prior.atoms[0] * exposure, prior.atoms[-1] * exposure
+    first = int(stats.poisson.ppf(1e-16, low)) if low > 0 else 0
+    last = int(stats.poisson.isf(1e-16, high)) + 1
+    return np.array_split(np.arange(first, last + 1), 1 + (last - first) // block)
+
+
+def _observations(x: ArrayLike, exposure: ArrayLike) -> tuple[Floats, Floats]:
+    """Counts and exposures of one shape, checked."""
+    counts, t = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(exposure, dtype=np.float64))
+    bad = ~((counts >= 0) & (counts == np.floor(counts)) & (counts < np.inf))
+    if bad.any():
+        raise InputError(f"x is {counts[bad].flat[0]:g}: give whole numbers of at least 0")
+    bad = ~((t > 0) & (t < np.inf))
+    if bad.any():
+        raise InputError(f"exposure is {t[bad].flat[0]:g}: give positive finite numbers")
+    return counts, t
+
+
+@singledispatch
+def _log_marginal(prior: AnyPrior, x: Floats, t: Floats) -> Floats:
+    raise TypeError(f"no marginal for {type(prior).__name__}")
+
+
+@_log_marginal.register
+def _(prior: Prior, x: Floats, t: Floats) -> Floats:
+    log_p = -deviance(x[..., None], t[..., None] * prior.atoms)
+    return np.asarray(log_peak(x) + special.logsumexp(log_p, axis=-1, b=prior.weights))
+
+
+@_log_marginal.register
+def _(prior: GammaPrior, x: Floats, t: Floats) -> Floats:
+    return np.asarray(stats.nbinom.logpmf(x, prior.shape, prior.rate / (prior.rate + t)))
+
+
+@singledispatch
+def _posterior(prior: AnyPrior, x: Floats, t: Floats) -> Posterior:
+    raise TypeError(f"no posterior for {type(prior).__name__}")
+
+
+@_posterior.register
+def _(prior: Prior, x: Floats, t: Floats) -> Posterior:
+    log_w = np.log(prior.weights) - deviance(x[..., None], t[..., None] * prior.atoms)
+    peak = log_w.max(axis=-1, keepdims=True)
+    # A prior whose only atom is 0 gives every x > 0 probability 0; the posterior then stays at the largest atom.
+    impossible = np.isneginf(peak)
+    log_w = np.where(impossible, np.where(np.arange(len(prior)) == len(prior) - 1, 0.0, -np.inf), log_w)
+    w = np.exp(log_w - np.where(impossible, 0.0, peak))
+    return DiscretePosterior(prior.atoms, w / w.sum(axis=-1, keepdims=True))
+
+
+@_posterior.register
+def _(prior: GammaPrior, x: Floats, t: Floats) -> Posterior:
+    return GammaPosterior(prior.shape + x, prior.rate + t)
+
+
+@dataclass(frozen=True, eq=False)
+class DiscretePosterior:
+    """P(theta = atoms[j] | x) = weights[..., j]: atoms [k], weights x.shape + (k,)."""
+
+    atoms: Floats
+    weights: Floats
+
+    @property
+    def mean(self) -> Floats:
+        return np.asarray(self.weights @ self.atoms)
+
+    @property
+    def variance(self) -> Floats:
+        return np.asarray((self.weights * (self.atoms - self.mean[..., None]) ** 2).sum(axis=-1))
+
+    def quantile(self, q: ArrayLike) -> Floats:
+        levels = np.asarray(q, dtype=np.float64)
+        below = np.cumsum(self.weights, axis=-1)
+        below[..., -1] = 1.0
+        # A slack of a few ulp keeps a level that the cumulative sum meets up to rounding on the atom that meets it.
+        reached = below[..., None, :] >= levels.reshape(-1, 1) * (1 - 1e-14)
+        return np.asarray(self.atoms[reached.argmax(axis=-1)].reshape(self.weights.shape[:-1] + levels.shape))
+
+    def exceeds(self, c: ArrayLike) -> Floats:
+        levels = np.asarray(c, dtype=np.float64)
+        above = self.atoms > levels.reshape(-1, 1)
+        return np.asarray((self.weights @ above.T.astype(np.float64)).reshape(self.weights.shape[:-1] + levels.shape))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        below = np.cumsum(self.weights, axis=-1)[..., None, :]
+        at = (rng.random(self.weights.shape[:-1] + (n, 1)) * below[..., -1:] >= below).sum(axis=-1)
+        return np.asarray(self.atoms[np.minimum(at, self.atoms.size - 1)])
+
+    def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
+        low, high = tails(level)
+        return self.quantile(low), self.quantile(high)
+
+
+@dataclass(frozen=True, eq=False)
+class GammaPosterior:
+    """theta | x ~ Gamma(shape, rate), one pair per observation."""
+
+    shape: Floats
+    rate: Floats
+
+    @property
+    def mean(self) -> Floats:
+        return self.shape / self.rate
+
+    @property
+    def variance(self) -> Floats:
+        return self.shape / self.rate**2
+
+    def quantile(self, q: ArrayLike) -> Floats:
+        levels = np.asarray(q, dtype=np.float64)
+        return np.asarray(special.gammaincinv(_against(levels, self.shape), levels) / _against(levels, self.rate))
+
+    def exceeds(self, c: ArrayLike) -> Floats:
+        levels = np.asarray(c, dtype=np.float64)
+        return np.asarray(special.gammaincc(_against(levels, self.shape), levels * _against(levels, self.rate)))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        return rng.gamma(self.shape[..., None], 1 / self.rate[..., None], size=(*self.shape.shape, n))
+
+    def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
+        low, high = tails(level)
+        return self.quantile(low), self.quantile(high)
+
+
+def _against(levels: Floats, parameter: Floats) -> Floats:
+    """A parameter per observation, given trailing axes so that it broadcasts against levels: x.shape + (1, ...)."""
+    return parameter.reshape(parameter.shape + (1,) * levels.ndim)

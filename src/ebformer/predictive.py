@@ -1,0 +1,155 @@
+"""The next count of a unit: the posterior carried through the channel once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special, stats
+
+from ebformer.channel import Poisson
+from ebformer.errors import InputError
+from ebformer.posterior import AnyPrior, DiscretePosterior, Floats, GammaPosterior, posterior, tails
+
+Ints = NDArray[np.int64]
+
+
+class Predictive(Protocol):
+    """The next count of the same unit; every answer has the shape of x, unless it says otherwise."""
+
+    @property
+    def mean(self) -> Floats:
+        """E[y | x]."""
+
+    @property
+    def variance(self) -> Floats:
+        """Var[y | x]."""
+
+    def pmf(self, y: ArrayLike) -> Floats:
+        """P(next count = y | x); shape x.shape + y.shape."""
+
+    def cdf(self, y: ArrayLike) -> Floats:
+        """P(next count <= y | x); shape x.shape + y.shape."""
+
+    def quantile(self, q: ArrayLike) -> Ints:
+        """The smallest y with P(next count <= y | x) >= q; shape x.shape + q.shape."""
+
+    def interval(self, level: float = 0.9) -> tuple[Ints, Ints]:
+        """The equal-tailed interval that holds the next count with probability at least `level`."""
+
+
+def predictive(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0, future: ArrayLike = 1.0) -> Predictive:
+    """The distribution of the next count of the same unit, over exposure `future`.
+
+    >>> from ebformer.prior import Prior
+    >>> predictive(Prior([2.0], [1.0]), 5, future=3.0).mean.item()
+    6.0
+    """
+    f = np.asarray(future, dtype=np.float64)
+    if not bool(np.all((f > 0) & (f < np.inf))):
+        raise InputError(f"the future exposure is {f.min():g}: give positive finite numbers")
+    after = posterior(prior, np.broadcast_arrays(x, f)[0], exposure)
+    if isinstance(after, GammaPosterior):
+        return NegativeBinomial(after.shape, after.rate, np.broadcast_to(f, after.shape.shape))
+    assert isinstance(after, DiscretePosterior)
+    return PoissonMixture(after, np.broadcast_to(f, after.weights.shape[:-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class PoissonMixture:
+    """y ~ Poisson(future * theta) with theta from a discrete posterior."""
+
+    after: DiscretePosterior
+    future: Floats
+
+    @property
+    def mean(self) -> Floats:
+        return self.future * self.after.mean
+
+    @property
+    def variance(self) -> Floats:
+        return self.mean + self.future**2 * self.after.variance
+
+    def pmf(self, y: ArrayLike) -> Floats:
+        return self._mixed(lambda count, rate: np.exp(Poisson().log_pmf(count, rate)), y)
+
+    def cdf(self, y: ArrayLike) -> Floats:
+        return self._mixed(_poisson_cdf, y)
+
+    def quantile(self, q: ArrayLike) -> Ints:
+        highest = stats.poisson.isf(1e-16, self.after.atoms[-1] * self.future.max(initial=0.0))
+        weights, rates = self.after.weights[..., None, :], (self.future[..., None] * self.after.atoms)[..., None, :]
+        return _integer_quantile(
+            lambda y: (_poisson_cdf(y[..., None], rates) * weights).sum(axis=-1),
+            np.asarray(q, dtype=np.float64),
+            self.future.shape,
+            int(highest) + 1,
+        )
+
+    def interval(self, level: float = 0.9) -> tuple[Ints, Ints]:
+        low, high = tails(level)
+        return self.quantile(low), self.quantile(high)
+
+    def _mixed(self, of: Callable[[Floats, Floats], Floats], y: ArrayLike) -> Floats:
+        """Average of(y, rate) over the posterior."""
+        counts = np.asarray(y, dtype=np.float64)
+        rates = (self.future[..., None] * self.after.atoms)[..., None, :]  # x.shape + (1, k)
+        mixed = (of(counts.reshape(-1, 1), rates) * self.after.weights[..., None, :]).sum(axis=-1)
+        return np.asarray(mixed.reshape(self.future.shape + counts.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class NegativeBinomial:
+    """y ~ Poisson(future * theta) with theta ~ Gamma(shape, rate): a negative binomial."""
+
+    shape: Floats
+    rate: Floats
+    future: Floats
+
+    @property
+    def mean(self) -> Floats:
+        return self.future * self.shape / self.rate
+
+    @property
+    def variance(self) -> Floats:
+        return self.mean * (1 + self.future / self.rate)
+
+    def pmf(self, y: ArrayLike) -> Floats:
+        counts, shape, p = self._against(y)
+        return np.asarray(stats.nbinom.pmf(counts, shape, p))
+
+    def cdf(self, y: ArrayLike) -> Floats:
+        counts, shape, p = self._against(y)
+        return np.asarray(stats.nbinom.cdf(counts, shape, p))
+
+    def quantile(self, q: ArrayLike) -> Ints:
+        levels, shape, p = self._against(q)
+        return np.asarray(stats.nbinom.ppf(levels, shape, p)).astype(np.int64)
+
+    def interval(self, level: float = 0.9) -> tuple[Ints, Ints]:
+        low, high = tails(level)
+        return self.quantile(low), self.quantile(high)
+
+    def _against(self, y: ArrayLike) -> tuple[Floats, Floats, Floats]:
+        """Shape and success probability with trailing axes that broadcast against y."""
+        counts = np.asarray(y, dtype=np.float64)
+        trailing = self.shape.shape + (1,) * counts.ndim
+        return counts, self.shape.reshape(trailing), (self.rate / (self.rate + self.future)).reshape(trailing)
+
+
+def _poisson_cdf(y: Floats, rate: Floats) -> Floats:
+    return np.asarray(np.where(y < 0, 0.0, special.gammaincc(np.maximum(np.floor(y), 0) + 1.0, rate)))
+
+
+def _integer_quantile(cdf: Callable[[Floats], Floats], levels: Floats, shape: tuple[int, ...], highest: int) -> Ints:
+    """The smallest y in [0, highest] with cdf(y) >= level, by bisection; cdf maps shape + (levels,) to the same shape."""
+    flat = np.broadcast_to(levels.reshape(-1), (*shape, levels.size))
+    below, above = np.full(flat.shape, -1.0), np.full(flat.shape, float(highest))
+    while bool(np.any(above - below > 1)):
+        middle = np.floor((below + above) / 2)
+        reached = cdf(middle) >= flat * (1 - 1e-14)
+        below, above = np.where(reached, below, middle), np.where(reached, middle, above)
+    return above.astype(np.int64).reshape(shape + levels.shape)

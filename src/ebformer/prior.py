@@ -1,0 +1,112 @@
+"""Mixing distributions: the discrete `Prior` that estimators answer with, and the conjugate `GammaPrior`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ebformer.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """A distribution of rates with finitely many atoms: P(theta = atoms[j]) = weights[j].
+
+    `atoms` and `weights` are float64 [k]; atoms are sorted and distinct, weights positive with sum 1. Atoms given twice
+    are merged, atoms of weight 0 left out.
+
+    >>> prior = Prior([4.0, 1.0], [0.25, 0.75])
+    >>> prior.atoms.tolist(), prior.weights.tolist(), prior.mean
+    ([1.0, 4.0], [0.75, 0.25], 1.75)
+    """
+
+    atoms: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+    def __init__(self, atoms: ArrayLike, weights: ArrayLike) -> None:
+        a = np.atleast_1d(np.asarray(atoms, dtype=np.float64))
+        w = np.atleast_1d(np.asarray(weights, dtype=np.float64))
+        if a.ndim != 1 or a.shape != w.shape or a.size == 0:
+            raise InputError(f"a prior needs as many weights as atoms, at least one: got {w.shape} and {a.shape}")
+        for name, array in (("atoms", a), ("weights", w)):
+            bad = ~((array >= 0) & (array < np.inf))
+            if bad.any():
+                at = int(np.flatnonzero(bad)[0])
+                raise InputError(f"{name}[{at}] is {array[at]:g}: give finite numbers of at least 0")
+        total = float(w.sum())
+        if abs(total - 1.0) > 1e-6:
+            raise InputError(f"the weights of a prior add up to 1, not {total:.9g}")
+        a, cell = np.unique(a[w > 0], return_inverse=True)
+        w = np.bincount(cell, weights=w[w > 0], minlength=a.size) / total
+        a.flags.writeable = w.flags.writeable = False
+        object.__setattr__(self, "atoms", a)
+        object.__setattr__(self, "weights", w)
+
+    @property
+    def mean(self) -> float:
+        """E theta."""
+        return float(self.atoms @ self.weights)
+
+    @property
+    def variance(self) -> float:
+        """Var theta."""
+        return float((self.atoms - self.mean) ** 2 @ self.weights)
+
+    def scaled(self, factor: float) -> Prior:
+        """The distribution of factor * theta."""
+        return Prior(self.atoms * factor, self.weights)
+
+    def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Independent rates from this prior."""
+        return rng.choice(self.atoms, size=size, p=self.weights)
+
+    def __len__(self) -> int:
+        return int(self.atoms.size)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Prior):
+            return NotImplemented
+        return np.array_equal(self.atoms, other.atoms) and np.array_equal(self.weights, other.weights)
+
+    def __hash__(self) -> int:
+        return hash((self.atoms.tobytes(), self.weights.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"Prior({len(self)} atoms from {self.atoms[0]:.4g} to {self.atoms[-1]:.4g}, mean {self.mean:.4g})"
+
+
+@dataclass(frozen=True)
+class GammaPrior:
+    """theta ~ Gamma(shape, rate), with density proportional to theta^(shape - 1) exp(-rate theta).
+
+    >>> GammaPrior(2.0, 4.0).mean, GammaPrior(2.0, 4.0).variance
+    (0.5, 0.125)
+    """
+
+    shape: float
+    rate: float
+
+    def __post_init__(self) -> None:
+        for name, number in (("shape", self.shape), ("rate", self.rate)):
+            if not 0 < number < np.inf:
+                raise InputError(f"the {name} of a gamma prior is {number:g}: give a positive finite number")
+
+    @property
+    def mean(self) -> float:
+        """E theta."""
+        return self.shape / self.rate
+
+    @property
+    def variance(self) -> float:
+        """Var theta."""
+        return self.shape / self.rate**2
+
+    def scaled(self, factor: float) -> GammaPrior:
+        """The distribution of factor * theta."""
+        return GammaPrior(self.shape, self.rate / factor)
+
+    def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Independent rates from this prior."""
+        return rng.gamma(self.shape, 1.0 / self.rate, size=size)

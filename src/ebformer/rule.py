@@ -1,0 +1,195 @@
+"""A fitted answer: a function of x, with its prior where it has one and the evidence that it converged."""
+
+from __future__ import annotations
+
+import json
+import os
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ebformer.atomic import replacing
+from ebformer.errors import ExposureError, InputError, NoPriorError
+from ebformer.posterior import AnyPrior, Floats, Posterior, bayes_rule, posterior
+from ebformer.predictive import Predictive, predictive
+from ebformer.prior import GammaPrior, Prior
+
+FORMAT, VERSION = "ebformer-rule", 1
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """Evidence: a `gap` that is 0 at the exact answer, after so many iterations, and whether it met its tolerance.
+
+    >>> print(Convergence(gap=1e-9, iterations=7, reached=True, meaning="max D - 1"))
+    converged in 7 iterations: max D - 1 = 1e-09
+    """
+
+    gap: float
+    iterations: int
+    reached: bool
+    meaning: str
+
+    def __str__(self) -> str:
+        outcome = "converged in" if self.reached else "stopped after"
+        return f"{outcome} {self.iterations} iterations: {self.meaning} = {self.gap:.3g}"
+
+
+@dataclass(frozen=True)
+class Rule(ABC):
+    """x -> estimate of theta, for any x.
+
+    `exposure` is what the fitted units shared (1 where they had none or differed); a question that names no exposure
+    means this one. Subclasses say how to answer (`_estimate`) and how to be written down (`_content`, `_from_content`).
+    """
+
+    kind: ClassVar[str]
+    _kinds: ClassVar[dict[str, type[Rule]]] = {}
+
+    method: str
+    exposure: float = field(default=1.0, kw_only=True)
+    convergence: Convergence | None = field(default=None, kw_only=True)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "kind" in cls.__dict__:
+            Rule._kinds[cls.kind] = cls
+
+    @property
+    def prior(self) -> AnyPrior | None:
+        """The prior this rule is the Bayes rule of, or None."""
+        return None
+
+    def __call__(self, x: ArrayLike, exposure: ArrayLike | None = None) -> Floats:
+        """Estimates of theta, in the shape of x."""
+        return self._estimate(np.asarray(x), self._exposure(exposure))
+
+    def posterior(self, x: ArrayLike, exposure: ArrayLike | None = None) -> Posterior:
+        """The distribution of theta given x."""
+        return posterior(self._known_prior(), x, self._exposure(exposure))
+
+    def predict(self, x: ArrayLike, exposure: ArrayLike | None = None, future: ArrayLike = 1.0) -> Predictive:
+        """The distribution of the next count over exposure `future`, given x."""
+        return predictive(self._known_prior(), x, self._exposure(exposure), future)
+
+    @abstractmethod
+    def at_exposure(self, exposure: float) -> Self:
+        """The same fit in other units: every fitted unit had this exposure instead of 1, so rates shrink by it."""
+
+    @abstractmethod
+    def _estimate(self, x: np.ndarray, exposure: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _content(self) -> dict[str, Any]: ...
+
+    @classmethod
+    @abstractmethod
+    def _from_content(cls, content: dict[str, Any], **common: Any) -> Rule: ...
+
+    def _exposure(self, exposure: ArrayLike | None) -> Floats:
+        return np.asarray(self.exposure if exposure is None else exposure, dtype=np.float64)
+
+    def _known_prior(self) -> AnyPrior:
+        if self.prior is None:
+            raise NoPriorError(
+                f"{self.method} estimates rates without a prior, so it has no posterior; "
+                "use a method that has one, such as priorformer or npmle"
+            )
+        return self.prior
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the rule as readable JSON; `Rule.load` reads it back."""
+        record = {
+            "format": FORMAT,
+            "version": VERSION,
+            "kind": self.kind,
+            "method": self.method,
+            "exposure": self.exposure,
+            "convergence": None if self.convergence is None else asdict(self.convergence),
+            "content": self._content(),
+        }
+        with replacing(path) as partial:
+            partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Rule:
+        """Read a rule that `save` wrote; nothing in the file is executed."""
+        try:
+            record = json.loads(Path(path).read_text(encoding="utf-8"))
+            if record["format"] != FORMAT:
+                raise KeyError(FORMAT)
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path} is not a saved rule: write one with rule.save(path)") from error
+        if record.get("version") != VERSION or record.get("kind") not in Rule._kinds:
+            raise InputError(
+                f"{path} holds a rule of kind {record.get('kind')!r}, version {record.get('version')!r}, "
+                "which this ebformer cannot read: install the version that wrote it"
+            )
+        try:
+            convergence = None if record["convergence"] is None else Convergence(**record["convergence"])
+            common = {"method": record["method"], "exposure": record["exposure"], "convergence": convergence}
+            return Rule._kinds[record["kind"]]._from_content(record["content"], **common)
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{path} is damaged: {error} does not fit a rule of kind {record['kind']!r}") from error
+
+
+@dataclass(frozen=True)
+class BayesRule(Rule):
+    """The Bayes rule of an estimated prior: answers for any x and any exposure, with posterior and predictions.
+
+    >>> rule = BayesRule("oracle", Prior([1.0, 3.0], [0.5, 0.5]))
+    >>> rule([0, 9]).round(3)
+    array([1.238, 2.999])
+    >>> rule.predict(0, future=2.0).mean.round(3).item()
+    2.477
+    """
+
+    kind: ClassVar[str] = "bayes"
+    mixing: AnyPrior
+
+    @property
+    def prior(self) -> AnyPrior:
+        """The prior this rule is the Bayes rule of."""
+        return self.mixing
+
+    def at_exposure(self, exposure: float) -> Self:
+        """Rates per unit of exposure: the prior shrinks by the same factor."""
+        return replace(self, mixing=self.mixing.scaled(1.0 / exposure), exposure=exposure)
+
+    def _estimate(self, x: np.ndarray, exposure: Floats) -> Floats:
+        return bayes_rule(self.mixing, x, exposure)
+
+    def _content(self) -> dict[str, Any]:
+        if isinstance(self.mixing, GammaPrior):
+            return {"gamma": {"shape": self.mixing.shape, "rate": self.mixing.rate}}
+        return {"atoms": self.mixing.atoms.tolist(), "weights": self.mixing.weights.tolist()}
+
+    @classmethod
+    def _from_content(cls, content: dict[str, Any], **common: Any) -> BayesRule:
+        mixing = GammaPrior(**content["gamma"]) if "gamma" in content else Prior(content["atoms"], content["weights"])
+        return cls(mixing=mixing, **common)
+
+
+@dataclass(frozen=True)
+class CurveRule(Rule):
+    """A rule without a prior: a curve over counts, for units that share one exposure. Subclasses define `curve`."""
+
+    @abstractmethod
+    def curve(self, x: np.ndarray) -> Floats:
+        """The estimate of exposure * theta at every x."""
+
+    def at_exposure(self, exposure: float) -> Self:
+        """The same curve, divided by the exposure when it answers."""
+        return replace(self, exposure=exposure)
+
+    def _estimate(self, x: np.ndarray, exposure: Floats) -> Floats:
+        if not bool(np.all(exposure == self.exposure)):
+            raise ExposureError(
+                f"{self.method} was fitted at exposure {self.exposure:g} and cannot answer for another; "
+                "use a method with a prior, such as priorformer or npmle"
+            )
+        return self.curve(x) / self.exposure
