@@ -185,7 +185,7 @@ class DiscretePosterior:
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         below = np.cumsum(self.weights, axis=-1)[..., None, :]
-        at = (rng.random(self.weights.shape[:-1] + (n, 1)) * below[..., -1:] >= below).sum(axis=-1)
+        at = (rng.random((*self.weights.shape[:-1], n, 1)) * below[..., -1:] >= below).sum(axis=-1)
         return np.asarray(self.atoms[np.minimum(at, self.atoms.size - 1)])
 
     def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:

@@ -18,8 +18,8 @@ LARGEST = 2**53
 class Tally:
     """Distinct observations and how many units showed each: a sufficient statistic, since order is irrelevant.
 
-    `values` int64 [u], `multiplicity` int64 [u] and, where units differ, `exposure` float64 [u], sorted by value and then
-    exposure. Equal observations given twice add up; an observation that no unit showed is left out. Exposure 1 for
+    `values` int64 [u], `multiplicity` int64 [u] and, where units differ, `exposure` float64 [u], sorted by value and
+    then exposure. Equal observations given twice add up; an observation that no unit showed is left out. Exposure 1 for
     everybody is the same as no exposure.
 
     >>> tally = Tally.of([0, 0, 3, 1, 0])

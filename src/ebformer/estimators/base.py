@@ -1,4 +1,4 @@
-"""What every method has in common: it is immutable, it maps a tally to a rule, and it keeps its promises on exposure."""
+"""What every method has in common: it is immutable and maps a tally to a rule, whatever the exposures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ebformer.tally import Tally
 
 @dataclass(frozen=True)
 class Estimator(ABC):
-    """A method `Tally -> Rule`. Its options are its fields; its promises, which `check_estimator` verifies, are class attributes.
+    """A method `Tally -> Rule`. Its options are its fields; its promises are class attributes, which `check_estimator` verifies.
 
     A method that cannot use unequal exposures still accepts a common exposure t: it is fitted to the bare counts and
     its rates are divided by t.
