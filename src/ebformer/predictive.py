@@ -145,7 +145,7 @@ def _poisson_cdf(y: Floats, rate: Floats) -> Floats:
 
 
 def _integer_quantile(cdf: Callable[[Floats], Floats], levels: Floats, shape: tuple[int, ...], highest: int) -> Ints:
-    """The smallest y in [0, highest] with cdf(y) >= level, by bisection; cdf keeps the shape of y, shape + (levels,)."""
+    """The smallest y in [0, highest] with cdf(y) >= level, by bisection; cdf keeps the shape of y."""
     flat = np.broadcast_to(levels.reshape(-1), (*shape, levels.size))
     below, above = np.full(flat.shape, -1.0), np.full(flat.shape, float(highest))
     while bool(np.any(above - below > 1)):
