@@ -1,0 +1,153 @@
+"""What an analyst shows: how far counts were shrunk, the estimated prior, the fit of the model, the extreme units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+import numpy as np
+from numpy.typing import NDArray
+
+from ebformer.posterior import log_marginal
+from ebformer.prior import GammaPrior, Prior
+from ebformer.report.style import BLUE, GREEN, INK, MUTED, ORANGE, RED, colour, house_style
+from ebformer.rule import Rule
+from ebformer.tally import Tally
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+
+def shrinkage(tally: Tally, rule: Rule, unit: str = "rate") -> Figure:
+    """Raw rate x / t against estimate, the area of a point in proportion to the units it stands for."""
+    raw = tally.values / tally.exposures
+    estimate = rule(tally.values, tally.exposures if tally.exposure is not None else None)
+    area = 8 + 250 * tally.multiplicity / tally.multiplicity.max()
+    with house_style():
+        figure, axes = plt.subplots()
+        top = 1.05 * float(max(raw.max(), estimate.max(), 1e-9))
+        axes.plot([0, top], [0, top], color=INK, linewidth=1, linestyle=(0, (4, 3)), label="no shrinkage")
+        if rule.prior is not None and tally.exposure is None:
+            low, high = rule.posterior(tally.values).interval(0.9)
+            axes.fill_between(raw, low, high, color=BLUE, alpha=0.18, linewidth=0, label="90 % interval")
+        axes.scatter(raw, estimate, s=area, color=BLUE, alpha=0.65, linewidth=0)
+        axes.set(xlim=(-0.02 * top, top), ylim=(-0.02 * top, top))
+        axes.set(xlabel=f"raw {unit} (count / exposure)" if tally.exposure is not None else f"raw {unit} (count)")
+        axes.set(ylabel=f"estimated {unit}", title=f"Shrinkage by {rule.method}")
+        axes.legend(loc="upper left")
+        return figure
+
+
+def mixing(prior: Prior | GammaPrior, unit: str = "rate") -> Figure:
+    """The estimated distribution of the hidden rates: mass of each atom, and the cumulative distribution above it."""
+    with house_style():
+        figure, axes = plt.subplots()
+        if isinstance(prior, GammaPrior):
+            # Quantised at equal probabilities only to draw it; the rule itself uses the closed form.
+            rng = np.random.default_rng(0)
+            draws = prior.draw(20_000, rng)
+            axes.hist(draws, bins=80, weights=np.full(draws.size, 1 / draws.size), color=GREEN, alpha=0.7)
+            atoms, below = np.sort(draws), np.arange(1, draws.size + 1) / draws.size
+        else:
+            markers, stems, base = axes.stem(prior.atoms, prior.weights, basefmt=" ")
+            stems.set(color=GREEN, linewidth=2, alpha=0.8)
+            markers.set(color=GREEN, markersize=3.5)
+            base.set_visible(False)
+            atoms, below = prior.atoms, np.cumsum(prior.weights)
+        axes.set(xlabel=f"hidden {unit}", ylabel="share of units", title="Estimated prior")
+        axes.set_ylim(bottom=0)
+        cumulative = axes.twinx()
+        cumulative.step(atoms, below, where="post", color=MUTED, linewidth=1.2)
+        cumulative.set(ylim=(0, 1.02))
+        cumulative.set_ylabel("cumulative share", color=MUTED)
+        cumulative.tick_params(axis="y", colors=MUTED)
+        cumulative.grid(visible=False)
+        return figure
+
+
+def rootogram(tally: Tally, rule: Rule, pit: Floats | None = None) -> Figure:
+    """Observed frequencies hang from the fitted ones on a square-root scale; bars that miss zero show misfit.
+
+    With `pit`, the masses of equal cells of the randomised probability integral transform, a second panel shows
+    them: flat where the model fits.
+    """
+    with house_style():
+        if pit is None:
+            figure, axes = plt.subplots()
+        else:
+            figure, (axes, check) = plt.subplots(1, 2, figsize=(7.6, 3.4), width_ratios=(2, 1))
+        _hang(axes, tally, rule)
+        if pit is not None:
+            edges = np.linspace(0, 1, pit.size + 1)
+            check.bar(edges[:-1], pit * pit.size, width=1 / pit.size, align="edge", color=BLUE, alpha=0.6, linewidth=0)
+            check.axhline(1.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+            check.set(xlabel="randomised PIT", ylabel="density", title="Calibration", xlim=(0, 1))
+            check.set_ylim(bottom=0)
+        return figure
+
+
+def _hang(axes: Axes, tally: Tally, rule: Rule) -> None:
+    """Expected counts per value are added up over exposures; at most 60 bars, the rest joined in equal steps."""
+    assert rule.prior is not None
+    highest = int(tally.values.max())
+    step = 1 + highest // 60
+    edges = np.arange(0, highest + step + 1, step)
+    observed = np.histogram(tally.values, bins=edges, weights=tally.multiplicity.astype(float))[0]
+    x = np.arange(edges[-1])
+    expected = np.zeros(x.size)
+    exposures, cell = np.unique(tally.exposures, return_inverse=True)
+    if exposures.size > 200:
+        # Many exposures are represented by 200 quantiles of equal mass: a picture needs no more.
+        levels = (np.arange(200) + 0.5) / 200
+        exposures = np.quantile(tally.exposures, levels, weights=tally.multiplicity, method="inverted_cdf")
+        share = np.full(200, tally.n / 200)
+    else:
+        share = np.bincount(cell, weights=tally.multiplicity)
+    for t, units in zip(exposures, share, strict=True):
+        expected += units * np.exp(log_marginal(rule.prior, x, t))
+    fitted = np.sqrt(np.add.reduceat(expected, edges[:-1]))
+    middle = edges[:-1] + (step - 1) / 2
+    axes.bar(middle, -np.sqrt(observed), bottom=fitted, width=0.85 * step, color=MUTED, alpha=0.7, linewidth=0)
+    axes.plot(middle, fitted, color=RED, marker="o", markersize=2.5, linewidth=1.4, label="model")
+    axes.axhline(0.0, color=INK, linewidth=0.8)
+    axes.set(xlabel="count", ylabel="square root of units", title="Does the model fit?")
+    axes.set_ylim(top=1.08 * float(fitted.max()))
+    axes.legend(loc="upper right")
+
+
+def caterpillar(
+    names: Sequence[str], raw: Floats, estimate: Floats, lower: Floats | None, upper: Floats | None, unit: str = "rate"
+) -> Figure:
+    """Units in the given order, from top to bottom: estimate with its interval, and the raw rate as a hollow point."""
+    with house_style():
+        figure, axes = plt.subplots(figsize=(5.2, 0.9 + 0.22 * len(names)))
+        y = np.arange(len(names))[::-1]
+        if lower is not None and upper is not None:
+            axes.hlines(y, lower, upper, color=BLUE, linewidth=2.2, alpha=0.45)
+        axes.plot(raw, y, "o", markerfacecolor="none", markeredgecolor=ORANGE, markersize=4.5, label=f"raw {unit}")
+        axes.plot(estimate, y, "o", color=BLUE, markersize=4.5, label="estimate")
+        axes.set_yticks(y, [name if len(name) <= 26 else name[:25] + "…" for name in names])
+        axes.set(xlabel=unit, ylim=(-0.7, len(names) - 0.3), title="Highest and lowest")
+        axes.grid(visible=False, axis="y")
+        axes.legend(loc="lower right")
+        return figure
+
+
+def comparison(methods: Sequence[str], difference: Floats, error: Floats, score: str, reference: str) -> Figure:
+    """Each method's mean paired difference from the reference, with its 95 % interval: left of zero is better."""
+    with house_style():
+        figure, axes = plt.subplots(figsize=(5.2, 0.9 + 0.32 * len(methods)))
+        y = np.arange(len(methods))[::-1]
+        colours = [colour(method, i) for i, method in enumerate(methods)]
+        axes.axvline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        axes.hlines(y, difference - 1.96 * error, difference + 1.96 * error, color=colours, linewidth=2.4, alpha=0.5)
+        axes.scatter(difference, y, color=colours, s=32, zorder=3)
+        axes.set_yticks(y, methods)
+        axes.set(xlabel=f"{score} minus {reference}'s (left is better)", ylim=(-0.6, len(methods) - 0.4))
+        axes.set_title("Which method predicts best here?")
+        axes.grid(visible=False, axis="y")
+        return figure

@@ -1,0 +1,64 @@
+"""One self-contained HTML page: figures inside, no script from elsewhere, readable on a phone and in the dark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+import jinja2
+
+from ebformer.atomic import replacing
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An inline SVG and the sentence beneath it that says what to see."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table that readers can sort and search: column names, which of them are numeric, and the cells as text."""
+
+    columns: Sequence[str]
+    numeric: Sequence[bool]
+    cells: Sequence[Sequence[str]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, sentences, pictures and perhaps rows."""
+
+    heading: str
+    sentences: Sequence[str] = ()
+    pictures: Sequence[Picture] = ()
+    rows: Rows | None = None
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page says, top to bottom; `facts` are the few numbers shown large, `footer` says how it was made."""
+
+    title: str
+    lead: str
+    facts: Sequence[tuple[str, str]]
+    sections: Sequence[Section]
+    footer: str
+
+    def html(self) -> str:
+        """The whole page as one string."""
+        environment = jinja2.Environment(
+            autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+        )
+        template = resources.files("ebformer.report").joinpath("page.html.j2").read_text(encoding="utf-8")
+        return environment.from_string(template).render(page=self)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the page; an interrupted write leaves no file behind."""
+        with replacing(path) as partial:
+            partial.write_text(self.html(), encoding="utf-8")
