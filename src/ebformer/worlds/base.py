@@ -15,8 +15,8 @@ from ebformer.prior import Prior
 
 Floats = NDArray[np.float64]
 
-MEASURING = 16
-"""The fineness of `World.draw`: doubling it moves the Bayes rule by less than 1e-3 (tested). Training uses 1."""
+TRAINING, MEASURING = 4, 14
+"""The fineness of `draw_many` and of `draw`; doubling the points of `draw` moves the Bayes rule by less than 1e-3."""
 
 
 @runtime_checkable
@@ -45,12 +45,12 @@ class PaperThetaMax:
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
         kind = rng.random(count)
-        drawn = np.select(
+        drawn: Floats = np.select(
             [kind < 0.75, kind < 0.875],
             [rng.uniform(0, 200, count), rng.exponential(50, count)],
             50 + 10 * rng.standard_cauchy(count),
         )
-        return np.clip(drawn, self.floor, 500.0)
+        return np.asarray(np.clip(drawn, self.floor, 500.0))
 
 
 @dataclass(frozen=True)
@@ -93,15 +93,15 @@ class World(ABC):
     def sample(self, rng: np.random.Generator, theta_max: Floats, fineness: int) -> tuple[Floats, Floats]:
         """One prior per entry of theta_max: atoms and weights [count, k].
 
-        Fineness multiplies the points that stand for a continuous prior; discrete worlds ignore it. The random numbers
-        used for one prior must not depend on it, so that the same seed gives finer versions of the same prior.
+        Fineness says how many points stand for a prior that is not finite itself; other worlds ignore it. One prior
+        must use the same random numbers at every fineness, so that equal seeds give versions of the same prior.
         """
 
     def draw(self, rng: np.random.Generator, fineness: int = MEASURING) -> Prior:
         """One prior, finely resolved."""
         return self.draw_many(rng, 1, fineness)[0]
 
-    def draw_many(self, rng: np.random.Generator, count: int, fineness: int = 1) -> Priors:
+    def draw_many(self, rng: np.random.Generator, count: int, fineness: int = TRAINING) -> Priors:
         """Many priors at the resolution of training, fast."""
         if isinstance(self.theta_max, ThetaMaxLaw):
             theta_max = self.theta_max.draw(rng, count)
