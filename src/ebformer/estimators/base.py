@@ -13,7 +13,7 @@ from ebformer.tally import Tally
 
 @dataclass(frozen=True)
 class Estimator(ABC):
-    """A method `Tally -> Rule`. Its options are its fields; its promises, class attributes, are what `check_estimator` tests.
+    """A method `Tally -> Rule`: its options are fields, its promises class attributes that `check_estimator` tests.
 
     A method that cannot use unequal exposures still accepts a common exposure t: it is fitted to the bare counts and
     its rates are divided by t.
