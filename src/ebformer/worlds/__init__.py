@@ -2,7 +2,44 @@
 
 from ebformer.worlds.base import MEASURING, TRAINING, PaperThetaMax, Priors, ThetaMaxLaw, World
 from ebformer.worlds.dirichlet import Dirichlet
+from ebformer.worlds.everyday import FewAtoms, Gamma, LogNormal, PointMass, ZeroInflated, Zipf
 from ebformer.worlds.mixture import Mixture
+from ebformer.worlds.multinomial import Multinomial
 from ebformer.worlds.neural import Neural
 
-__all__ = ["MEASURING", "TRAINING", "Dirichlet", "Mixture", "Neural", "PaperThetaMax", "Priors", "ThetaMaxLaw", "World"]
+WORLDS: dict[str, type[World]] = {
+    world.name: world
+    for world in (
+        Neural,
+        Dirichlet,
+        Mixture,
+        Multinomial,
+        PointMass,
+        FewAtoms,
+        Gamma,
+        LogNormal,
+        ZeroInflated,
+        Zipf,
+    )
+}
+"""Every world by its name; `WORLDS["neural"](theta_max=50.0)` makes one."""
+
+__all__ = [
+    "MEASURING",
+    "TRAINING",
+    "WORLDS",
+    "Dirichlet",
+    "FewAtoms",
+    "Gamma",
+    "LogNormal",
+    "Mixture",
+    "Multinomial",
+    "Neural",
+    "PaperThetaMax",
+    "PointMass",
+    "Priors",
+    "ThetaMaxLaw",
+    "World",
+    "ZeroInflated",
+    "Zipf",
+]

@@ -15,7 +15,7 @@ from ebformer.prior import Prior
 
 Floats = NDArray[np.float64]
 
-TRAINING, MEASURING = 4, 14
+TRAINING, MEASURING = 4, 16
 """The fineness of `draw_many` and of `draw`; doubling the points of `draw` moves the Bayes rule by less than 1e-3."""
 
 

@@ -18,7 +18,7 @@ class Dirichlet(World):
 
     With E_1, E_2, ... standard exponential, the stick left after k breaks is exp(-(E_1 + ... + E_k) / alpha), and
     weight k is what break k took off. The last atom takes what is left after 2 fineness alpha breaks, about
-    e^-8 of the mass in training and e^-28 in `draw`.
+    e^-8 of the mass in training and e^-32 in `draw`.
 
     >>> prior = Dirichlet(theta_max=10.0).draw(np.random.default_rng(0))
     >>> bool(prior.atoms[-1] <= 10), round(float(prior.weights.sum()), 12)
