@@ -1,0 +1,1 @@
+"""Pre-training: the only part of ebformer that imports torch."""

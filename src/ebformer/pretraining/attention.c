@@ -1,0 +1,131 @@
+/* Softmax attention with multiplicities over ragged sequences, forward and backward, on one thread.
+ *
+ * The tokens of all sequences are stacked in one array [T, 3 d] of queries, keys and values (heads contiguous within
+ * each); sequence b owns rows start[b] .. start[b+1]-1. Key j adds bias[j], the log of its multiplicity, to its logits.
+ * The head dimension D is a compile-time constant, so a pair of tokens costs a few multiply-adds and one exponential in
+ * registers, and nothing of size u x u is ever stored. */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LANES 8
+#define MAX_TOKENS 16384
+#define EACH_COORDINATE for (int c = 0; c < D; c++)
+
+typedef float lanes __attribute__((vector_size(4 * LANES)));
+typedef int32_t lanes_of_int __attribute__((vector_size(4 * LANES)));
+
+static lanes K[MAX_TOKENS / LANES][D], V[MAX_TOKENS / LANES][D], dK[MAX_TOKENS / LANES][D], dV[MAX_TOKENS / LANES][D];
+static lanes tilt[MAX_TOKENS / LANES], logit[MAX_TOKENS / LANES];
+
+static inline lanes all(float x) { return x - (lanes){0}; }
+
+static inline lanes larger(lanes a, lanes b) {
+    const lanes_of_int where = a > b;
+    return (lanes)((where & (lanes_of_int)a) | (~where & (lanes_of_int)b));
+}
+
+/* The lanes combined by halves: every lane of the result holds the sum, or the largest. */
+#define COMBINE(a, operation) \
+    a = operation(a, __builtin_shuffle(a, (lanes_of_int){4, 5, 6, 7, 0, 1, 2, 3})); \
+    a = operation(a, __builtin_shuffle(a, (lanes_of_int){2, 3, 0, 1, 6, 7, 4, 5})); \
+    a = operation(a, __builtin_shuffle(a, (lanes_of_int){1, 0, 3, 2, 5, 4, 7, 6}));
+static inline lanes plus(lanes a, lanes b) { return a + b; }
+static inline float sum_of(lanes a) { COMBINE(a, plus) return a[0]; }
+static inline float max_of(lanes a) { COMBINE(a, larger) return a[0]; }
+
+/* exp(x) for x <= 0, to 2e-7 relative: 2^k times the Taylor polynomial of degree 6 on [-ln 2 / 2, ln 2 / 2]. */
+static inline lanes exp_negative(lanes x) {
+    x = larger(x, all(-87.0f));
+    const lanes shifted = x * 1.44269504f + 12582912.0f, k = shifted - 12582912.0f; /* 1.5 * 2^23 rounds to an integer */
+    const lanes r = x - k * 0.693359375f + k * 2.12194440e-4f;
+    const lanes p = 1.0f + r * (1.0f + r * (0.5f + r * (1.66666667e-1f + r * (4.16666667e-2f + r * (8.33333333e-3f + r * 1.38888889e-3f)))));
+    return (lanes)((lanes_of_int)p + ((lanes_of_int)shifted << 23)); /* the low bits of `shifted` are k */
+}
+
+/* One head of one sequence in blocks of LANES tokens, one vector per coordinate; padding is zero. */
+static void gather(const float *rows, int64_t u, int64_t stride, lanes (*out)[D]) {
+    for (int64_t j = 0; j < u; j++) EACH_COORDINATE out[j / LANES][c][j % LANES] = rows[j * stride + c];
+    for (int64_t j = u; j % LANES; j++) EACH_COORDINATE out[j / LANES][c][j % LANES] = 0.0f;
+}
+
+static int64_t gather_tilt(const float *bias, int64_t u) {
+    int64_t j = 0;
+    for (; j < u; j++) tilt[j / LANES][j % LANES] = bias[j];
+    for (; j % LANES; j++) tilt[j / LANES][j % LANES] = -1e30f;
+    return j / LANES;
+}
+
+/* out [T, d]; lse [T, heads] is the log normaliser of every query, kept for the backward pass. */
+void forward(const float *qkv, const float *bias, const int64_t *start, int64_t sequences, int64_t heads, float scale,
+             float *out, float *lse) {
+    const int64_t d = heads * D, stride = 3 * d;
+    for (int64_t b = 0; b < sequences; b++) {
+        const int64_t first = start[b], u = start[b + 1] - first, blocks = gather_tilt(bias + first, u);
+        for (int64_t h = 0; h < heads; h++) {
+            const float *Q = qkv + first * stride + h * D;
+            gather(Q + d, u, stride, K);
+            gather(Q + 2 * d, u, stride, V);
+            for (int64_t i = 0; i < u; i++) {
+                lanes q[D], sum[D], total = all(0.0f), top = all(-1e30f);
+                EACH_COORDINATE { q[c] = all(Q[i * stride + c] * scale); sum[c] = all(0.0f); }
+                for (int64_t j = 0; j < blocks; j++) {
+                    lanes s = tilt[j];
+                    EACH_COORDINATE s += q[c] * K[j][c];
+                    logit[j] = s;
+                    top = larger(s, top);
+                }
+                const float highest = max_of(top);
+                for (int64_t j = 0; j < blocks; j++) {
+                    const lanes p = exp_negative(logit[j] - highest);
+                    total += p;
+                    EACH_COORDINATE sum[c] += p * V[j][c];
+                }
+                const float normaliser = sum_of(total);
+                EACH_COORDINATE out[(first + i) * d + h * D + c] = sum_of(sum[c]) / normaliser;
+                lse[(first + i) * heads + h] = highest + logf(normaliser);
+            }
+        }
+    }
+}
+
+/* dqkv [T, 3 d] from g = dout [T, d]: with weights p, the logits receive p_j (g . v_j - g . out). */
+void backward(const float *qkv, const float *bias, const int64_t *start, int64_t sequences, int64_t heads, float scale,
+              const float *out, const float *lse, const float *dout, float *dqkv) {
+    const int64_t d = heads * D, stride = 3 * d;
+    for (int64_t b = 0; b < sequences; b++) {
+        const int64_t first = start[b], u = start[b + 1] - first, blocks = gather_tilt(bias + first, u);
+        for (int64_t h = 0; h < heads; h++) {
+            const float *Q = qkv + first * stride + h * D;
+            float *dQ = dqkv + first * stride + h * D;
+            gather(Q + d, u, stride, K);
+            gather(Q + 2 * d, u, stride, V);
+            memset(dK, 0, sizeof(dK[0]) * blocks);
+            memset(dV, 0, sizeof(dV[0]) * blocks);
+            for (int64_t i = 0; i < u; i++) {
+                const int64_t row = (first + i) * d + h * D;
+                const float normaliser = lse[(first + i) * heads + h];
+                float centre = 0.0f;
+                lanes q[D], g[D], dq[D];
+                EACH_COORDINATE {
+                    q[c] = all(Q[i * stride + c] * scale);
+                    g[c] = all(dout[row + c]);
+                    centre += dout[row + c] * out[row + c];
+                    dq[c] = all(0.0f);
+                }
+                for (int64_t j = 0; j < blocks; j++) {
+                    lanes s = tilt[j] - normaliser, dp = all(-centre);
+                    EACH_COORDINATE { s += q[c] * K[j][c]; dp += g[c] * V[j][c]; }
+                    const lanes p = exp_negative(s), ds = p * dp;
+                    EACH_COORDINATE { dq[c] += ds * K[j][c]; dK[j][c] += ds * q[c]; dV[j][c] += p * g[c]; }
+                }
+                EACH_COORDINATE dQ[i * stride + c] = sum_of(dq[c]) * scale;
+            }
+            for (int64_t j = 0; j < u; j++)
+                EACH_COORDINATE {
+                    dQ[j * stride + d + c] = dK[j / LANES][c][j % LANES];
+                    dQ[j * stride + 2 * d + c] = dV[j / LANES][c][j % LANES];
+                }
+        }
+    }
+}
