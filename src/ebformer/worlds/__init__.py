@@ -3,6 +3,7 @@
 from ebformer.worlds.base import MEASURING, TRAINING, PaperThetaMax, Priors, ThetaMaxLaw, World
 from ebformer.worlds.dirichlet import Dirichlet
 from ebformer.worlds.everyday import FewAtoms, Gamma, LogNormal, PointMass, ZeroInflated, Zipf
+from ebformer.worlds.least_favourable import LeastFavourable
 from ebformer.worlds.mixture import Mixture
 from ebformer.worlds.multinomial import Multinomial
 from ebformer.worlds.neural import Neural
@@ -14,6 +15,7 @@ WORLDS: dict[str, type[World]] = {
         Dirichlet,
         Mixture,
         Multinomial,
+        LeastFavourable,
         PointMass,
         FewAtoms,
         Gamma,
@@ -31,6 +33,7 @@ __all__ = [
     "Dirichlet",
     "FewAtoms",
     "Gamma",
+    "LeastFavourable",
     "LogNormal",
     "Mixture",
     "Multinomial",
