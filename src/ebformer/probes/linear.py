@@ -1,4 +1,4 @@
-"""Can a quantity be read off the activations? Layer norm, linear map, GELU, by least squares (Alain and Bengio 2018)."""
+"""Can a quantity be read off the activations? Layer norm, linear map and GELU (Alain and Bengio 2018)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,100 @@
+"""The probe experiment of section 4.2: R^2 of every quantity at every layer, on tallies the probe has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebformer.posterior import likely_counts, log_marginal
+from ebformer.prior import Prior
+from ebformer.probes.linear import ceiling, fit, fit_linear, r_squared
+from ebformer.probes.targets import Target, targets
+from ebformer.tally import Tally
+from ebformer.transformer.architecture import Architecture
+from ebformer.transformer.forward import forward, ready
+from ebformer.transformer.weights import Weights
+from ebformer.worlds.base import World
+
+Floats = NDArray[np.float64]
+Activations = Callable[[Tally], list[Floats]]
+"""What a network thinks of a tally: one array [u, d] before the first layer and after each."""
+
+
+class Finding(NamedTuple):
+    """One row of the table. `linear_r2` is the closed-form probe's, without the GELU; `ceiling` bounds both."""
+
+    model: str
+    world: str
+    seed: int
+    layer: int
+    target: str
+    r2: float
+    linear_r2: float
+    ceiling: float
+
+
+def probe(
+    model: str, activations: Activations, world: World, seed: int, *, n: int = 512, tallies: int = 200
+) -> list[Finding]:
+    """Fit probes on half of the tallies, every one from its own prior, and score them on the other half."""
+    rng = np.random.default_rng(seed)
+    thoughts: list[list[Floats]] = []
+    wanted: list[dict[str, Target]] = []
+    share: list[Floats] = []
+    for _ in range(tallies):
+        prior = world.draw(rng)
+        tally = draw_tally(prior, n, rng)
+        thoughts.append(activations(tally))
+        wanted.append(targets(tally, prior))
+        share.append(tally.multiplicity / tally.n)
+    half = tallies // 2
+    weight, fresh_weight = np.concatenate(share[:half]), np.concatenate(share[half:])
+    findings = []
+    for layer in range(len(thoughts[0])):
+        h = np.concatenate([thought[layer] for thought in thoughts[:half]])
+        fresh = np.concatenate([thought[layer] for thought in thoughts[half:]])
+        for name in wanted[0]:
+            y = np.concatenate([found[name].value for found in wanted[:half]])
+            truth = np.concatenate([found[name].value for found in wanted[half:]])
+            spread = np.concatenate([found[name].spread for found in wanted[half:]])
+            scores = (
+                r_squared(method(h, y, weight)(fresh), truth, fresh_weight, spread) for method in (fit, fit_linear)
+            )
+            bound = ceiling(truth, fresh_weight, spread)
+            findings.append(Finding(model, world.name, seed, layer, name, *scores, bound))
+    return findings
+
+
+def draw_tally(prior: Prior, n: int, rng: np.random.Generator) -> Tally:
+    """The tally of n units: one multinomial draw from the marginal."""
+    x = np.concatenate(likely_counts(prior))
+    f = np.exp(log_marginal(prior, x))
+    return Tally(x, rng.multinomial(n, f / f.sum()))
+
+
+def transformer_activations(weights: Weights[Architecture]) -> Activations:
+    """The tokens of a transformer, from the trace of its forward pass."""
+    network = ready(weights)
+
+    def activations(tally: Tally) -> list[Floats]:
+        trace: list[NDArray[np.float32]] = []
+        share = tally.multiplicity / tally.n
+        forward(network, tally.values[None].astype(float), share[None], np.array([tally.n]), trace)
+        return [tokens[0].astype(np.float64) for tokens in trace]
+
+    return activations
+
+
+def untrained(architecture: Architecture, rng: np.random.Generator) -> Weights[Architecture]:
+    """The control: the same network before any training, Xavier-uniform matrices, unit norms, zero biases."""
+    arrays = {}
+    for name, shape in architecture.shapes().items():
+        if len(shape) == 2:
+            bound = np.sqrt(6 / sum(shape))
+            arrays[name] = rng.uniform(-bound, bound, shape).astype(np.float32)
+        else:
+            arrays[name] = np.full(shape, float("norm" in name and name.endswith("weight")), dtype=np.float32)
+    return Weights(architecture, arrays)
