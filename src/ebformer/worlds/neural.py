@@ -100,7 +100,7 @@ class Neural(World):
 
     def sample(self, rng: np.random.Generator, theta_max: Floats, fineness: int) -> tuple[Floats, Floats]:
         points, weights = quadrature(fineness)
-        base = push_forward(rng, len(theta_max) * NETWORKS, points).reshape(len(theta_max), -1)
+        base = push_forward(rng, len(theta_max) * NETWORKS, points).reshape(len(theta_max), NETWORKS * len(weights))
         mixed = np.broadcast_to(np.outer(OVERWRITING, weights).ravel(), base.shape)
         atoms, mass = gather(base, mixed, 16 * fineness**2)
         return theta_max[:, None] * atoms, mass
