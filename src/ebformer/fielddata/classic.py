@@ -1,0 +1,35 @@
+"""Small published tables of counts. They show one look only, so a second one is made by thinning."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ebformer.errors import InputError
+from ebformer.fielddata.holdout import Holdout
+from ebformer.fielddata.sources import FilePath, find, read_columns
+from ebformer.tally import Tally
+
+
+def tallies(data_dir: FilePath | None = None) -> dict[str, Tally]:
+    """Every table of the folder classic/ by name; Norberg's have exposures (expected deaths), the others none."""
+    counts = read_columns(find(data_dir, "classic/classic_counts.csv"), ["dataset", "count", "freq"])
+    deaths = read_columns(find(data_dir, "classic/norberg_group_life.csv"), ["exposure", "deaths"])
+    by_name = {
+        str(name): Tally(counts["count"][counts["dataset"] == name], counts["freq"][counts["dataset"] == name])
+        for name in np.unique(counts["dataset"].astype(str))
+    }
+    return by_name | {"norberg_group_life": Tally.of(deaths["deaths"], deaths["exposure"].astype(np.float64) / 344)}
+
+
+def load(
+    dataset: str, rng: np.random.Generator, thinnings: int = 20, data_dir: FilePath | None = None
+) -> list[Holdout]:
+    """Holdouts that see each event with probability 1/2; the intervals of their scores tell of the thinning alone.
+
+    Butterflies and words are known only from one sighting on: their zeros come short, which no method here knows.
+    """
+    found = tallies(data_dir)
+    if dataset not in found or found[dataset].common_exposure is None:
+        usable = [name for name, tally in found.items() if tally.common_exposure is not None]
+        raise InputError(f"no table {dataset!r} of units of equal exposure: give one of {', '.join(usable)}")
+    return [Holdout.thinned(found[dataset], 0.5, rng, dataset, str(i)) for i in range(thinnings)]

@@ -1,0 +1,146 @@
+"""How well each method predicts the second look: errors, gain over the MLE, and how good its predictive law is."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from ebformer.errors import InputError
+from ebformer.estimators.base import Estimator
+from ebformer.fielddata.holdout import Holdout, Ints
+from ebformer.posterior import AnyPrior, log_marginal
+from ebformer.rule import Rule
+
+LEVEL = 0.9
+"""The level of the predictive intervals whose coverage is reported."""
+Floats = NDArray[np.float64]
+
+
+class Score(NamedTuple):
+    """One method on one case.
+
+    `rmse` and `mae` are in units of the first look (divided by the ratio), improvements in percent of the MLE's error.
+    `log_score` is the mean of log p(y | x), the higher the better, and `coverage` the share of units inside their 90 %
+    predictive interval; both are nan for a method without a prior. `seconds` is the time to fit.
+    """
+
+    data: str
+    case: str
+    estimator: str
+    units: int
+    rmse: float
+    mae: float
+    rmse_improvement: float
+    mae_improvement: float
+    log_score: float
+    coverage: float
+    seconds: float
+
+
+def score(holdout: Holdout, rule: Rule, name: str | None = None, seconds: float = math.nan) -> Score:
+    """Judge a rule fitted to `holdout.tally` by the counts it has not seen.
+
+    >>> from ebformer.prior import Prior
+    >>> from ebformer.rule import BayesRule
+    >>> score(Holdout.of([0, 4], [2, 2]), BayesRule("two", Prior([2.0], [1.0]))).rmse_improvement
+    100.0
+    """
+    y = holdout.after / holdout.ratio
+    rmse, mae = _errors(_of_distinct(rule, holdout.before) - y, holdout)
+    mle_rmse, mle_mae = _errors(holdout.before - y, holdout)
+    log_score = coverage = math.nan
+    if rule.prior is not None:
+        log_score = _mean(log_predictive(rule.prior, holdout), holdout)
+        coverage = _mean(covered(rule, holdout), holdout)
+    return Score(
+        holdout.data,
+        holdout.case,
+        name or rule.method,
+        holdout.n,
+        rmse,
+        mae,
+        100 * (1 - rmse / mle_rmse),
+        100 * (1 - mae / mle_mae),
+        log_score,
+        coverage,
+        seconds,
+    )
+
+
+def log_predictive(prior: AnyPrior, holdout: Holdout) -> Floats:
+    """log p(y | x) of every distinct pair, float64 [m].
+
+    Poisson(x; theta) Poisson(y; r theta) = Poisson(x + y; (1 + r) theta) Binomial(x; x + y, 1 / (1 + r)), so two
+    marginals suffice: log p(y | x) = log f(x + y; 1 + r) + log Binomial(x; x + y, 1 / (1 + r)) - log f(x; 1).
+
+    >>> from ebformer.prior import GammaPrior
+    >>> log_predictive(GammaPrior(1.0, 1.0), Holdout.of([0], [0])).round(6).item()  # the chance of 0 is 2/3
+    -0.405465
+    """
+    x, y, r = holdout.before, holdout.after, holdout.ratio
+    split = stats.binom.logpmf(x, x + y, 1 / (1 + r))
+    return np.asarray(
+        _of_distinct(lambda s: log_marginal(prior, s, 1 + r), x + y)
+        + split
+        - _of_distinct(lambda v: log_marginal(prior, v), x)
+    )
+
+
+def covered(rule: Rule, holdout: Holdout) -> Floats:
+    """1 where y lies in the predictive interval of its x, else 0; float64 [m]."""
+    x, cell = np.unique(holdout.before, return_inverse=True)
+    low, high = rule.predict(x, future=holdout.ratio).interval(LEVEL)
+    return ((holdout.after >= low[cell]) & (holdout.after <= high[cell])).astype(np.float64)
+
+
+def _of_distinct(f: Callable[[Ints], Floats], x: Ints) -> Floats:
+    """f(x), computed once for each distinct x."""
+    distinct, cell = np.unique(x, return_inverse=True)
+    return f(distinct)[cell]
+
+
+def _errors(difference: Floats, holdout: Holdout) -> tuple[float, float]:
+    return math.sqrt(_mean(difference**2, holdout)), _mean(np.abs(difference), holdout)
+
+
+def _mean(per_pair: Floats, holdout: Holdout) -> float:
+    return float(holdout.multiplicity @ per_pair / holdout.n)
+
+
+def evaluate(
+    holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator], jobs: int = 1, batch: int = 8
+) -> Iterator[list[Score]]:
+    """Fit and score every method on every holdout; yields the scores of up to `batch` holdouts at a time, in order.
+
+    Holdouts are independent, so `jobs` processes (joblib) share them; the answer does not depend on how many.
+    """
+    if not estimators or not holdouts:
+        raise InputError("there is nothing to score: give at least one estimator and one holdout")
+    batches = [holdouts[i : i + batch] for i in range(0, len(holdouts), batch)]
+    if jobs == 1:
+        return (_score_batch(some, estimators) for some in batches)
+    try:
+        from joblib import Parallel, delayed
+    except ImportError as error:
+        raise InputError("more than one process needs joblib: pip install 'ebformer[arena]', or use one job") from error
+    scored: Iterator[list[Score]] = Parallel(n_jobs=jobs, return_as="generator")(
+        delayed(_score_batch)(some, estimators) for some in batches
+    )
+    return scored
+
+
+def _score_batch(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator]) -> list[Score]:
+    scores = []
+    for holdout in holdouts:
+        for name, estimator in estimators.items():
+            started = time.perf_counter()
+            rule = estimator(holdout.tally)
+            seconds = time.perf_counter() - started
+            scores.append(score(holdout, rule, name, seconds))
+    return scores

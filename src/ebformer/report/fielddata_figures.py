@@ -1,0 +1,67 @@
+"""Violins of the ratio of each method's error to the MLE's on real data: the figure of the paper's section 6."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from ebformer.errors import InputError
+from ebformer.fielddata.scoring import Score
+from ebformer.fielddata.summary import pair
+from ebformer.report.style import INK, colour, house_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ebformer.arena.summary import Paired
+
+LEFT_OUT = ("mle", "robbins")
+"""The MLE is the line at 1, and Robbins would stretch the axis, so the paper leaves it out too."""
+
+
+def violins(scores: Sequence[Score], error: str = "rmse", leave_out: Sequence[str] = LEFT_OUT) -> Figure:
+    """One panel per data set, one violin per method: its error over the MLE's on every case, with quartiles.
+
+    `error` is "rmse" or "mae".
+    """
+    tables = pair(scores, f"{error}_improvement")
+    names = [name for name in next(iter(tables.values())).estimators if name not in leave_out]
+    if not names:
+        raise InputError(f"nothing to draw: every method is one of {', '.join(leave_out)}")
+    columns = min(4, len(tables))
+    rows = -(-len(tables) // columns)
+    with house_style():
+        width = max(2.6, 0.55 * len(names) + 1.0)
+        figure, grid = plt.subplots(rows, columns, figsize=(width * columns, 3.1 * rows), squeeze=False)
+        for axes, (data, paired) in zip(grid.flat, tables.items(), strict=False):
+            _panel(axes, data, paired, names)
+        for axes in grid.flat[len(tables) :]:
+            axes.set_visible(False)
+        for axes in grid[:, 0]:
+            axes.set_ylabel(f"{error.upper()} / {error.upper()} of MLE")
+        return figure
+
+
+def _panel(axes: Axes, data: str, paired: Paired, names: Sequence[str]) -> None:
+    at = np.arange(len(names))
+    ratios = [1 - paired[name] / 100 for name in names]
+    axes.axhline(1.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+    for i, (name, ratio) in enumerate(zip(names, ratios, strict=True)):
+        if np.ptp(ratio) > 0:
+            drawn = axes.violinplot([ratio], [i], widths=0.85, showextrema=False)
+            for body in drawn["bodies"]:  # type: ignore[attr-defined]
+                body.set(facecolor=colour(name, i), alpha=0.75, edgecolor="none")
+        low, middle, high = np.quantile(ratio, [0.25, 0.5, 0.75])
+        axes.vlines(i, low, high, color=INK, linewidth=2.5)
+        axes.plot(i, middle, "o", markersize=4, markerfacecolor="white", markeredgecolor=INK, markeredgewidth=0.8)
+    # A single unlucky book must not flatten the rest: the axis shows all but the most extreme half percent.
+    shown = np.concatenate(ratios)
+    low, high = np.quantile(shown, [0.0025, 0.9975]) if shown.size > 400 else (shown.min(), shown.max())
+    margin = 0.06 * (max(high, 1.0) - min(low, 1.0))
+    axes.set(title=f"{data} ({len(paired.priors)} cases)", ylim=(min(low, 1.0) - margin, max(high, 1.0) + margin))
+    axes.set_xticks(at, names, rotation=35, ha="right", rotation_mode="anchor")
+    axes.grid(visible=False, axis="x")

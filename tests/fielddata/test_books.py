@@ -1,0 +1,68 @@
+"""Words are those of CountVectorizer, and the given histograms come out of the raw texts exactly."""
+
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ebformer.errors import InputError
+from ebformer.fielddata import books
+
+vectorizers = pytest.importorskip("sklearn.feature_extraction.text")
+LINE = st.text(st.sampled_from("abcdé ÉIİßΣ'_-12.,\t—ſ"), max_size=40) | st.sampled_from(
+    ["It is the whale", "SHE herself"]
+)
+
+
+@settings(max_examples=300)
+@given(LINE)
+def test_tokens_are_those_of_count_vectorizer(line):
+    analyse = vectorizers.CountVectorizer(stop_words="english").build_analyzer()
+    assert books.tokens(line) == analyse(line)
+
+
+def test_the_opening_ends_before_token_2000_and_blank_lines_count():
+    line = " ".join(["whale"] * 199 + ["ship"])
+    book = books.from_lines(["", line] * 9 + [line] * 3, "moby")
+    # Nine lines hold 1800 tokens; the tenth would reach 2000, which is no longer below it.
+    assert (book.before.tolist(), book.after.tolist()) == ([9, 9 * 199], [3, 3 * 199])
+    assert book.ratio == 3 / 18
+
+
+def test_the_vocabulary_is_that_of_the_whole_book():
+    book = books.from_lines(["whale " * 1999] + ["harpoon harpoon"] * 2)
+    assert list(zip(book.before.tolist(), book.after.tolist(), strict=True)) == [(0, 4), (1999, 0)]
+
+
+def test_headers_of_project_gutenberg_are_left_out(tmp_path):
+    story = "\r\n".join(["queequeg ishmael " * 100] * 12)
+    start, end = (f"*** {word} OF THE PROJECT GUTENBERG EBOOK X ***" for word in ("START", "END"))
+    wrapped = "\r\n".join(["Licence whale", start, story, end, "whale"])
+    plain, framed = tmp_path / "a.txt", tmp_path / "b.txt.gz"
+    plain.write_bytes(story.encode())
+    framed.write_bytes(gzip.compress(wrapped.encode()))
+    a, b = books.load([plain, framed])
+    assert (a.case, b.case) == ("a", "b")
+    assert np.array_equal(a.before, b.before)
+    assert np.array_equal(a.after, b.after)
+    assert a.ratio == b.ratio
+
+
+def test_a_short_text_is_refused():
+    with pytest.raises(InputError, match="has 1 words"):
+        books.from_lines(["whale"], "tiny")
+
+
+@pytest.mark.data
+def test_raw_texts_reproduce_the_given_histograms_exactly(data_dir):
+    given = {book.case: book for book in books.load(data_dir=data_dir)}
+    texts = sorted((data_dir / "books" / "raw").glob("*.txt.gz"))
+    assert len(texts) == 6
+    for text in texts:
+        ours = books.read_text(text)
+        theirs = given[ours.case]
+        for name in ("before", "after", "multiplicity"):
+            assert np.array_equal(getattr(ours, name), getattr(theirs, name)), (ours.case, name)
+        assert ours.ratio == theirs.ratio
