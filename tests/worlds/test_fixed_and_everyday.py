@@ -1,0 +1,87 @@
+"""The other worlds against closed forms."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ebformer.posterior import bayes_rule, mmse
+from ebformer.prior import Prior
+from ebformer.worlds import (
+    Dirichlet,
+    FewAtoms,
+    Gamma,
+    LeastFavourable,
+    Mixture,
+    Multinomial,
+    Neural,
+    ZeroInflated,
+    Zipf,
+)
+from ebformer.worlds.everyday import by_cells
+
+
+def test_multinomial_has_the_published_atoms_and_uniform_weights():
+    priors = Multinomial(theta_max=50.0).draw_many(np.random.default_rng(0), 2000)
+    assert priors.atoms.shape == (2000, 500)
+    assert priors.atoms[0] == pytest.approx(np.linspace(0.1, 50, 500), rel=1e-12)
+    # A coordinate of Dirichlet(1, ..., 1) in 500 dimensions has mean 1/500 and variance 499 / (500^2 501).
+    squares = (priors.weights - 1 / 500) ** 2
+    assert squares.mean() == pytest.approx(499 / (500**2 * 501), rel=0.02)
+
+
+def test_multinomial_with_random_ends_pads_with_empty_atoms():
+    world = Multinomial()
+    atoms, weights = world.sample(np.random.default_rng(0), np.array([1.0, 4.0]), 1)
+    assert (weights > 0).sum(axis=1).tolist() == [10, 40]
+    assert atoms[0, :10] == pytest.approx(np.linspace(0.1, 1.0, 10), rel=1e-12)
+
+
+def test_the_least_favourable_prior_on_0_to_50_has_the_known_mmse():
+    prior = LeastFavourable(theta_max=50.0).draw(np.random.default_rng(0))
+    assert mmse(prior) == pytest.approx(25.1793, abs=2e-3)  # TARGETS.md
+
+
+def test_mixture_draws_each_prior_whole_from_one_world_with_equal_chances():
+    priors = Mixture(theta_max=50.0).draw_many(np.random.default_rng(0), 2000)
+    widths = (priors.weights > 0).sum(axis=1)
+    dirichlet = widths > Neural().draw_many(np.random.default_rng(0), 1).atoms.shape[1]
+    assert set(widths[dirichlet]) == {Dirichlet().draw_many(np.random.default_rng(0), 1).atoms.shape[1]}
+    assert dirichlet.mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(2000))
+
+
+def test_cells_of_an_exponential_law_give_its_conjugate_bayes_rule():
+    theta_max = np.array([60.0])
+    atoms, weights = by_cells(lambda c: -np.expm1(-c), lambda c: -np.expm1(-c) - c * np.exp(-c), theta_max, fineness=8)
+    x = np.arange(12)
+    assert bayes_rule(Prior(atoms[0], weights[0]), x) == pytest.approx((x + 1) / 2, abs=2e-4)
+
+
+def test_gamma_priors_have_the_moments_of_their_law():
+    shape = np.exp(np.random.default_rng(7).uniform(np.log(0.5), np.log(8), 200))
+    rng = np.random.default_rng(7)
+    rng.random(200)
+    mean = 50 * rng.uniform(0.02, 0.4, 200)
+    priors = Gamma(theta_max=50.0).draw_many(np.random.default_rng(7), 200)
+    whole = stats.gamma.sf(50.0, shape, scale=mean / shape) < 1e-9
+    assert whole.sum() > 5
+    for row in np.flatnonzero(whole):
+        assert priors[row].mean == pytest.approx(mean[row], rel=1e-6)
+        assert priors[row].variance == pytest.approx(mean[row] ** 2 / shape[row], rel=1e-3)
+
+
+def test_zero_inflated_priors_put_their_share_on_zero():
+    priors = ZeroInflated().draw_many(np.random.default_rng(0), 500)
+    assert (priors.atoms[:, 0] == 0).all()
+    assert 0.2 <= priors.weights[:, 0].min() <= priors.weights[:, 0].max() <= 0.9
+
+
+def test_few_atoms_are_two_to_five():
+    counts = (FewAtoms().draw_many(np.random.default_rng(0), 300).weights > 0).sum(axis=1)
+    assert set(counts) == {2, 3, 4, 5}
+
+
+def test_zipf_ranks_fall_on_a_line_in_logarithms():
+    atoms = Zipf(theta_max=50.0).draw_many(np.random.default_rng(0), 1).atoms[0]
+    slope = np.diff(np.log(atoms)) / np.diff(np.log(np.arange(1, 1001)))
+    assert np.ptp(slope) < 1e-9
+    assert -2 <= slope[0] <= -0.5
