@@ -1,0 +1,90 @@
+"""Estimators x trials -> one tidy table of losses: resumable, and the same whatever the number of workers."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ebformer.arena.losses import Key, Loss, score
+from ebformer.arena.table import Journal
+from ebformer.arena.trials import Trial
+from ebformer.errors import InputError
+from ebformer.estimators.base import Estimator
+
+Wanted = dict[Key, list[str]]
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Every estimator, by the name it gets in the table, on every tally of every trial.
+
+    >>> from ebformer.arena import draw_trials
+    >>> from ebformer.estimators.mle import Mle
+    >>> from ebformer.worlds import PointMass
+    >>> losses = Arena({"mle": Mle()}, draw_trials([PointMass()], [100, 10_000], priors=3)).run(workers=1)
+    >>> len(losses), losses[0].world, losses[0].n
+    (6, 'point-mass', 100)
+    """
+
+    estimators: Mapping[str, Estimator]
+    trials: Sequence[Trial]
+
+    def run(self, path: str | os.PathLike[str] | None = None, workers: int = -1, progress: bool = False) -> list[Loss]:
+        """Play what `path` does not already hold, then write and return the whole table, sorted.
+
+        `workers` counts processes as joblib does (-1 for all cores); inside `joblib.parallel_config(backend="dask")`
+        the work goes to that cluster. BLAS runs on one thread throughout: neither numbers nor times depend on it.
+        """
+        from joblib import Parallel, delayed
+
+        journal = Journal(path)
+        self._check(journal.losses)
+        have = {(loss.key, loss.estimator) for loss in journal.losses}
+        work: list[tuple[Trial, Wanted]] = []
+        for trial in self.trials:
+            wanted = {key: [name for name in self.estimators if (key, name) not in have] for key in trial.keys}
+            if any(wanted.values()):
+                work.append((trial, {key: names for key, names in wanted.items() if names}))
+        results = Parallel(n_jobs=workers, return_as="generator_unordered")(
+            delayed(play)(trial, wanted, self.estimators) for trial, wanted in work
+        )
+        with _bar(len(work), progress) as advance:
+            for losses in results:
+                journal.append(losses)
+                advance()
+        return journal.finish()
+
+    def _check(self, stored: list[Loss]) -> None:
+        """A table may be extended only by the run that made it: replay its quickest row of every world and compare."""
+        trials = {key: trial for trial in self.trials for key in trial.keys}
+        known = [loss for loss in stored if loss.key in trials and loss.estimator in self.estimators]
+        for world in sorted({loss.world for loss in known}):
+            old = min((loss for loss in known if loss.world == world), key=lambda loss: loss.seconds)
+            (new,) = play(trials[old.key], {old.key: [old.estimator]}, self.estimators)
+            if not math.isclose(old.regret, new.regret, rel_tol=1e-9, abs_tol=1e-12):
+                raise InputError(
+                    f"the stored table has regret {old.regret:.6g} for {old.estimator} on {old.key}, this run "
+                    f"{new.regret:.6g}: it was made with another seed, theta_max or version; choose another output"
+                )
+
+
+def play(trial: Trial, wanted: Wanted, estimators: Mapping[str, Estimator]) -> list[Loss]:
+    """The losses of the wanted estimators on the wanted tallies of one trial, on one thread."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return [score(case, name, estimators[name]) for case in trial.cases(wanted) for name in wanted[case.key]]
+
+
+@contextmanager
+def _bar(total: int, shown: bool) -> Iterator[Callable[[], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
+        task = bar.add_task("trials", total=total)
+        yield lambda: bar.advance(task)

@@ -1,0 +1,107 @@
+"""The table of losses on disk: CSV or Parquet, complete or resumable, never half written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from ebformer.arena.losses import Loss
+from ebformer.atomic import replacing
+from ebformer.errors import InputError
+
+COLUMNS = Loss._fields
+TYPES = (str, int, int, int, str, float, float, float, float)
+
+
+def write(losses: Iterable[Loss], path: str | os.PathLike[str]) -> None:
+    """Write a sorted table, CSV or Parquet by its suffix; the file appears whole or not at all."""
+    rows = sorted(losses, key=lambda loss: (*loss.key, loss.estimator))
+    with replacing(path) as partial:
+        if _is_parquet(path):
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in COLUMNS]
+            arrow = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+            arrays = [pa.array(column, arrow[kind]) for column, kind in zip(columns, TYPES, strict=True)]
+            pq.write_table(pa.table(arrays, names=list(COLUMNS)), partial)
+        else:
+            partial.write_text(",".join(COLUMNS) + "\n" + _lines(rows), encoding="utf-8")
+
+
+def read(path: str | os.PathLike[str]) -> list[Loss]:
+    """Read a table that `write` wrote; floats come back bit for bit."""
+    if _is_parquet(path):
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+        if tuple(table.column_names) != COLUMNS:
+            raise InputError(f"{path} has columns {', '.join(table.column_names)}, not those of a table of losses")
+        return [Loss(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
+    header, _, body = Path(path).read_text(encoding="utf-8").partition("\n")
+    if tuple(header.strip().split(",")) != COLUMNS:
+        raise InputError(f"{path} begins with {header[:60]!r}, not with the columns of a table of losses")
+    return _parse(body)
+
+
+class Journal:
+    """Losses as they come in, appended to a file beside the table, so that a killed run loses only what was in flight.
+
+    `losses` holds what the table and the journal of an earlier run already had. `finish` writes the table and removes
+    the journal. Without a path everything stays in memory.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self.path = None if path is None else Path(path)
+        self.losses: list[Loss] = []
+        if self.path is None:
+            return
+        if not self.path.parent.is_dir():
+            raise InputError(f"there is no folder {self.path.parent}: make it, or choose another output")
+        self.beside = self.path.with_name(self.path.name + ".journal")
+        if self.path.exists():
+            self.losses += read(self.path)
+        if self.beside.exists():
+            text = self.beside.read_text(encoding="utf-8")
+            whole = text[: text.rfind("\n") + 1]
+            self.losses += _parse(whole)
+            # The line that was being written when the run was killed must not run into the next one.
+            os.truncate(self.beside, len(whole.encode("utf-8")))
+
+    def append(self, losses: list[Loss]) -> None:
+        self.losses += losses
+        if self.path is not None:
+            with self.beside.open("a", encoding="utf-8") as journal:
+                journal.write(_lines(losses))
+
+    def finish(self) -> list[Loss]:
+        if self.path is not None:
+            write(self.losses, self.path)
+            self.beside.unlink(missing_ok=True)
+        return sorted(self.losses, key=lambda loss: (*loss.key, loss.estimator))
+
+
+def _is_parquet(path: str | os.PathLike[str]) -> bool:
+    suffix = Path(path).suffix
+    if suffix not in (".csv", ".parquet"):
+        raise InputError(f"{path} ends in {suffix or 'no suffix'}: name a .csv or .parquet file")
+    return suffix == ".parquet"
+
+
+def _lines(losses: Iterable[Loss]) -> str:
+    text = io.StringIO()
+    # repr keeps every bit of a float; an unknown number is an empty cell, which every reader takes for missing.
+    csv.writer(text, lineterminator="\n").writerows(
+        ["" if cell != cell else repr(cell) if isinstance(cell, float) else cell for cell in loss] for loss in losses
+    )
+    return text.getvalue()
+
+
+def _parse(body: str) -> list[Loss]:
+    return [
+        Loss._make(kind(cell) if cell else float("nan") for kind, cell in zip(TYPES, cells, strict=True))
+        for cells in csv.reader(io.StringIO(body))
+    ]

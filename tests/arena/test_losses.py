@@ -1,0 +1,85 @@
+"""Exact regret is the paper's regret without its noise."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ebformer.arena import Case, Key, Truth, score
+from ebformer.estimators.erm_monotone import ErmMonotone
+from ebformer.estimators.mle import Mle
+from ebformer.posterior import mmse
+from ebformer.prior import Prior
+from ebformer.tally import Tally
+from ebformer.worlds import Multinomial
+
+PRIOR = Prior([0.5, 3.0, 8.0], [0.3, 0.5, 0.2])
+KEY = Key("three atoms", 40, 0, 0)
+
+
+def test_mean_regret_is_mse_against_theta_minus_the_oracles():
+    truth, rng = Truth.of(PRIOR), np.random.default_rng(0)
+    exact, simulated = [], []
+    for _ in range(4000):
+        theta = PRIOR.draw(40, rng)
+        x = rng.poisson(theta)
+        tally = Tally.of(x)
+        estimates, oracle = Mle()(tally)(x), truth.bayes[np.searchsorted(truth.x, x)]
+        exact.append(score(Case(KEY, tally, truth), "mle", Mle()).regret)
+        simulated.append(np.mean((estimates - theta) ** 2) - np.mean((oracle - theta) ** 2))
+    noise = np.std(np.subtract(simulated, exact)) / np.sqrt(4000)
+    assert np.mean(simulated) == pytest.approx(np.mean(exact), abs=4 * noise)
+    assert np.std(exact) < 0.6 * np.std(simulated)
+
+
+def test_mse_is_regret_plus_what_the_oracle_pays():
+    truth, rng = Truth.of(PRIOR), np.random.default_rng(1)
+    losses = [score(Case(KEY, truth.draw(40, rng), truth), "mle", Mle()) for _ in range(4000)]
+    oracle = np.array([loss.mse - loss.regret for loss in losses])
+    assert oracle.mean() == pytest.approx(mmse(PRIOR), abs=4 * oracle.std() / np.sqrt(4000))
+    # The mean squared error of the MLE is E theta, whatever the prior.
+    mse = np.array([loss.mse for loss in losses])
+    assert mse.mean() == pytest.approx(PRIOR.mean, abs=4 * mse.std() / np.sqrt(4000))
+
+
+def test_population_regret_is_the_mean_regret_of_a_fixed_rule_and_closed_form_for_the_mle():
+    truth, rng = Truth.of(PRIOR), np.random.default_rng(2)
+    losses = [score(Case(KEY, truth.draw(40, rng), truth), "mle", Mle()) for _ in range(4000)]
+    population = {round(loss.population_regret, 9) for loss in losses}
+    assert len(population) == 1
+    assert population.pop() == pytest.approx(PRIOR.mean - mmse(PRIOR), rel=1e-8)
+    regret = np.array([loss.regret for loss in losses])
+    assert regret.mean() == pytest.approx(losses[0].population_regret, abs=4 * regret.std() / np.sqrt(4000))
+
+
+def test_population_regret_differs_from_regret_where_the_rule_depends_on_the_tally():
+    truth = Truth.of(PRIOR)
+    loss = score(Case(KEY, truth.draw(40, np.random.default_rng(3)), truth), "erm-monotone", ErmMonotone())
+    assert np.isfinite(loss.population_regret) == ErmMonotone.answers_unseen
+    assert loss.population_regret != loss.regret
+
+
+def test_tallies_from_the_marginal_are_tallies_of_poisson_counts():
+    truth, rng = Truth.of(PRIOR), np.random.default_rng(4)
+    n = 200_000
+    tally = truth.draw(n, rng)
+    counts = rng.poisson(PRIOR.draw(n, rng))
+    top = 15
+    ours = np.bincount(np.minimum(tally.values, top), tally.multiplicity, top + 1)
+    plain = np.bincount(np.minimum(counts, top), minlength=top + 1)
+    assert stats.chi2_contingency([ours, plain]).pvalue > 1e-3
+
+
+def test_ten_million_units_are_one_draw():
+    truth = Truth.of(Multinomial(theta_max=50.0).draw(np.random.default_rng(0)))
+    tally = truth.draw(10**7, np.random.default_rng(1))
+    assert tally.n == 10**7
+    loss = score(Case(Key("multinomial", 10**7, 0, 0), tally, truth), "mle", Mle())
+    assert loss.regret == pytest.approx(loss.population_regret, rel=5e-3)
+
+
+def test_a_given_bayes_rule_leaves_unknown_what_it_does_not_determine():
+    tally = Tally.of([1, 1, 4])
+    loss = score(Case(KEY, tally, Truth(tally.values, np.array([2.0, 3.0]))), "mle", Mle())
+    assert loss.regret == pytest.approx((1 + 1 + 1) / 3)
+    assert np.isnan(loss.mse)
+    assert np.isnan(loss.population_regret)
