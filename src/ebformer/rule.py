@@ -101,9 +101,9 @@ class Rule(ABC):
             )
         return self.prior
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rule as readable JSON; `Rule.load` reads it back."""
-        record = {
+    def record(self) -> dict[str, Any]:
+        """The rule as plain JSON values; `Rule.from_record` reads them back."""
+        return {
             "format": FORMAT,
             "version": VERSION,
             "kind": self.kind,
@@ -112,18 +112,26 @@ class Rule(ABC):
             "convergence": None if self.convergence is None else asdict(self.convergence),
             "content": self._content(),
         }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the rule as readable JSON; `Rule.load` reads it back."""
         with replacing(path) as partial:
-            partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            partial.write_text(json.dumps(self.record(), indent=1) + "\n", encoding="utf-8")
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Rule:
         """Read a rule that `save` wrote; nothing in the file is executed."""
         try:
             record = json.loads(Path(path).read_text(encoding="utf-8"))
-            if record["format"] != FORMAT:
-                raise KeyError(FORMAT)
-        except (ValueError, KeyError, TypeError) as error:
+        except ValueError as error:
             raise InputError(f"{path} is not a saved rule: write one with rule.save(path)") from error
+        return Rule.from_record(record, path)
+
+    @staticmethod
+    def from_record(record: Any, path: str | os.PathLike[str]) -> Rule:
+        """The rule that `record` wrote down; complaints name the path it came from."""
+        if not isinstance(record, dict) or record.get("format") != FORMAT:
+            raise InputError(f"{path} is not a saved rule: write one with rule.save(path)")
         if record.get("version") != VERSION or record.get("kind") not in Rule._kinds:
             raise InputError(
                 f"{path} holds a rule of kind {record.get('kind')!r}, version {record.get('version')!r}, "

@@ -1,0 +1,92 @@
+"""Ranks and top lists: closed forms, simulation, and the sums that any ranking must have."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ebformer.posterior import posterior
+from ebformer.prior import GammaPrior, Prior
+from ebformer.ranking import cells, expected_rank, fewer_others_ahead, p_top
+
+
+def some_units(rng: np.random.Generator, kinds: int = 5, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    return rng.dirichlet(np.ones(k), size=kinds), rng.integers(1, 4, size=kinds)
+
+
+def every_outcome(weights: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Expected ranks and top probabilities by going through every joint outcome; one unit per row."""
+    n, k = weights.shape
+    ranks, top = np.zeros(n), np.zeros(n)
+    for outcome in itertools.product(range(k), repeat=n):
+        chance = np.prod([weights[i, outcome[i]] for i in range(n)])
+        theta = np.array(outcome)
+        for i in range(n):
+            ahead, tied = int((theta > theta[i]).sum()), int((theta == theta[i]).sum())
+            ranks[i] += chance * (ahead + (tied + 1) / 2)
+            top[i] += chance * min(max(m - ahead, 0), tied) / tied
+    return ranks, top
+
+
+@pytest.mark.parametrize("m", [1, 2, 4])
+def test_ranks_agree_with_going_through_every_outcome(m: int) -> None:
+    weights = np.random.default_rng(0).dirichlet(np.ones(3), size=6)
+    ranks, top = every_outcome(weights, m)
+    np.testing.assert_allclose(expected_rank(weights, np.ones(6, int)), ranks, rtol=1e-12)
+    np.testing.assert_allclose(p_top(weights, np.ones(6, int), m), top, atol=1e-9)
+
+
+@pytest.mark.parametrize("m", [1, 3, 9])
+def test_one_unit_stands_for_its_kind(m: int) -> None:
+    """Multiplicities say the same as repeated rows."""
+    weights, multiplicity = some_units(np.random.default_rng(1))
+    repeated = np.repeat(weights, multiplicity, axis=0)
+    ones = np.ones(len(repeated), int)
+    for compact, long in (
+        (expected_rank(weights, multiplicity), expected_rank(repeated, ones)),
+        (p_top(weights, multiplicity, m), p_top(repeated, ones, m)),
+    ):
+        np.testing.assert_allclose(np.repeat(compact, multiplicity), long, atol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1_000, 10), (100_000, 500), (10_000_000, 3)])
+def test_the_ranks_and_the_places_on_top_add_up(n: int, m: int) -> None:
+    """The ranks of n units add up to n (n + 1) / 2 and m places are given away."""
+    rng = np.random.default_rng(2)
+    weights = rng.dirichlet(np.ones(30), size=200)
+    multiplicity = rng.multinomial(n, np.ones(200) / 200)
+    assert multiplicity @ expected_rank(weights, multiplicity) == pytest.approx(n * (n + 1) / 2, rel=1e-9)
+    assert multiplicity @ p_top(weights, multiplicity, m) == pytest.approx(m, rel=1e-4)
+
+
+def test_identical_units_share_the_places_equally() -> None:
+    weights, multiplicity = np.full((1, 7), 1 / 7), np.array([50])
+    assert p_top(weights, multiplicity, 10) == pytest.approx([0.2], abs=1e-6)
+    assert expected_rank(weights, multiplicity) == pytest.approx([25.5])
+
+
+def test_others_ahead_of_one_kind_are_binomial() -> None:
+    for p in (0.0, 1e-4, 0.3, 0.5, 0.9, 1.0):
+        answer = fewer_others_ahead(np.array([p]), np.array([40]), np.array([0]), 12)
+        assert answer == pytest.approx([stats.binom.cdf(11, 39, p)], abs=1e-9)
+
+
+def test_gamma_posteriors_rank_as_their_draws_do() -> None:
+    rng = np.random.default_rng(3)
+    after = posterior(GammaPrior(2.0, 1.0), np.array([0, 2, 3, 9, 12]), np.array([1.0, 1.0, 2.0, 2.0, 3.0]))
+    (weights,) = cells([after])
+    draws = after.sample(200_000, rng)
+    order = (-draws).argsort(axis=0).argsort(axis=0)
+    np.testing.assert_allclose(expected_rank(weights, np.ones(5, int)), 1 + order.mean(axis=1), atol=0.02)
+    np.testing.assert_allclose(p_top(weights, np.ones(5, int), 2), (order < 2).mean(axis=1), atol=0.01)
+
+
+def test_groups_with_different_priors_share_one_ladder() -> None:
+    low = posterior(Prior([1.0, 2.0], [0.5, 0.5]), np.array([1]))
+    high = posterior(Prior([3.0, 4.0], [0.5, 0.5]), np.array([1]))
+    weights = np.concatenate(cells([low, high]))
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    np.testing.assert_allclose(expected_rank(weights, np.ones(2, int)), [2.0, 1.0])
