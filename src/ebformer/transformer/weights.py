@@ -78,6 +78,15 @@ class Weights(Generic[C]):
                 raise WeightsError(f"array {name} has type {array.dtype}, but weights are float32 or float64")
             if not np.isfinite(array).all():
                 raise WeightsError(f"array {name} holds a number that is not finite")
+        self.trained_range("x"), self.trained_range("n")
+
+    def trained_range(self, name: Literal["x", "n"]) -> tuple[float, float]:
+        """What training covered, as far as the provenance tells."""
+        try:
+            low, high = map(float, self.provenance.get("range", {}).get(name, (0, np.inf)))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise WeightsError(f"the range of {name} in the provenance is not a pair of numbers") from error
+        return low, high
 
 
 def save(path: str | os.PathLike[str], weights: Weights[Any]) -> str:

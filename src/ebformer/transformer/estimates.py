@@ -1,0 +1,117 @@
+"""Tallies in, estimates out: what a network answers, at the values that were seen and at any other."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebformer.tally import Tally
+from ebformer.transformer.architecture import Architecture
+from ebformer.transformer.forward import Precision, blocks, forward, ready
+from ebformer.transformer.weights import Weights
+
+Floats = NDArray[np.float64]
+
+TOGETHER = 512
+"""Tokens that run through the network together: few enough for the cache of a core, many enough to amortise Python."""
+QUERIES = 1024
+"""Unseen values asked for together, unless the tally itself is longer."""
+
+
+class OutsideTrainingRange(UserWarning):
+    """A network is asked about observations or sample sizes that it has not seen in training."""
+
+
+def estimate(
+    weights: Weights[Architecture],
+    tally: Tally,
+    at: NDArray[np.int64] | None = None,
+    precision: Precision = "float32",
+) -> Floats:
+    """The estimates at the distinct values of the tally, or `at` other values.
+
+    A value asked for is a token of weight 0: it attends to the whole tally and nobody attends to it.
+    """
+    warn_outside_range(weights, [tally], at)
+    network, (x, share, n) = ready(weights, precision), _rectangle([tally])
+    if at is None:
+        return np.asarray(forward(network, x, share, n)[0])
+    answers = np.empty(len(at))
+    for asked in blocks(len(at), max(QUERIES, len(tally))):
+        tokens = np.concatenate([tally.values, at[asked]])
+        answers[asked] = forward(network, tokens[None], share, n)[0, len(tally) :]
+    return answers
+
+
+def estimate_many(
+    weights: Weights[Architecture], tallies: Sequence[Tally], precision: Precision = "float32"
+) -> list[Floats]:
+    """The estimates at the distinct values of every tally: the same, to rounding, as one tally at a time.
+
+    Tallies of similar length share a rectangle; padding is a token of weight 0. The rectangles run on all cores.
+    """
+    warn_outside_range(weights, tallies)
+    network = ready(weights, precision)
+    answers: list[Floats] = [np.empty(0)] * len(tallies)
+
+    def run(chosen: list[int]) -> None:
+        for i, row in zip(chosen, forward(network, *_rectangle([tallies[i] for i in chosen])), strict=True):
+            answers[i] = row[: len(tallies[i])]
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(run, _of_similar_length([len(tally) for tally in tallies])))
+    return answers
+
+
+def activations(weights: Weights[Architecture], tally: Tally, precision: Precision = "float32") -> NDArray[Any]:
+    """The tokens [layers + 1, u, d] before the first layer and after every layer, for probes."""
+    trace: list[NDArray[Any]] = []
+    forward(ready(weights, precision), *_rectangle([tally]), trace=trace)
+    return np.concatenate(trace)
+
+
+def warn_outside_range(
+    weights: Weights[Architecture], tallies: Sequence[Tally], at: NDArray[np.int64] | None = None
+) -> None:
+    """One `OutsideTrainingRange` warning if a count is larger, or n smaller or larger, than training covered."""
+    counts = [tally.values for tally in tallies] + ([] if at is None or not at.size else [at])
+    sizes = [tally.n for tally in tallies]
+    (_, x_high), (n_low, n_high) = weights.trained_range("x"), weights.trained_range("n")
+    for name, asked, low, high in (
+        ("x", max(int(values.max()) for values in counts), 0, x_high),
+        ("n", min(sizes), n_low, np.inf),
+        ("n", max(sizes), 0, n_high),
+    ):
+        if not low <= asked <= high:
+            trained = f"{low:,.0f} and more" if np.isinf(high) else f"at most {high:,.0f}"
+            message = f"{name} = {asked:,}, but this network was trained for {trained}: compare with npmle"
+            warnings.warn(message, OutsideTrainingRange, stacklevel=3)
+            return
+
+
+def _rectangle(tallies: Sequence[Tally]) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
+    """Values [b, u], shares [b, u] and sizes [b]; a short tally repeats its first value with share 0."""
+    u = max(len(tally) for tally in tallies)
+    x, share = np.empty((len(tallies), u), dtype=np.int64), np.zeros((len(tallies), u))
+    n = np.array([tally.n for tally in tallies])
+    for row, tally in enumerate(tallies):
+        x[row] = tally.values[0]
+        x[row, : len(tally)] = tally.values
+        share[row, : len(tally)] = tally.multiplicity / n[row]
+    return x, share, n
+
+
+def _of_similar_length(lengths: Sequence[int]) -> list[list[int]]:
+    """Indices grouped by length so that no rectangle, padding included, holds more than `TOGETHER` tokens."""
+    groups: list[list[int]] = []
+    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if not groups or lengths[i] * (len(groups[-1]) + 1) > TOGETHER:
+            groups.append([])
+        groups[-1].append(i)
+    return groups
