@@ -104,21 +104,21 @@ def test_a_killed_run_resumes_without_losing_or_changing_a_number(tmp_path):
         from ebformer.estimators.mle import Mle
         from ebformer.estimators.robbins import Robbins
         from ebformer.worlds import Multinomial, PointMass
-        trials = draw_trials([PointMass(), Multinomial()], [50, 400], priors=400, repeats=2)
+        trials = draw_trials([PointMass(), Multinomial()], [50, 400], priors=100, repeats=2)
         Arena({{"mle": Mle(), "robbins": Robbins()}}, trials).run({str(path)!r}, workers=1)
     """)
     run = subprocess.Popen([sys.executable, "-c", script])
     journal = path.with_name("losses.csv.journal")
-    while run.poll() is None and not (journal.exists() and journal.stat().st_size > 10_000):
+    while run.poll() is None and not (journal.exists() and journal.stat().st_size > 3_000):
         time.sleep(0.01)
     run.send_signal(signal.SIGKILL)
     run.wait()
     assert not path.exists()
     kept = Journal(path).losses
-    assert 0 < len(kept) < 2 * 2 * 400 * 2 * 2
-    resumed = Arena(ESTIMATORS, trials(priors=400)).run(path, workers=2)
+    assert 0 < len(kept) < 2 * 2 * 100 * 2 * 2
+    resumed = Arena(ESTIMATORS, trials(priors=100)).run(path, workers=2)
     assert set(map(repr, kept)) <= set(map(repr, resumed))  # not even the clock of a finished row is touched
-    assert numbers(resumed) == numbers(Arena(ESTIMATORS, trials(priors=400)).run(workers=2))
+    assert numbers(resumed) == numbers(Arena(ESTIMATORS, trials(priors=100)).run(workers=2))
 
 
 def test_a_finished_table_is_extended_by_new_estimators_only(reference, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from ebformer.arena.summary import Paired
@@ -57,7 +58,7 @@ def plackett_luce(paired: Paired, reference: str = "mle") -> PlackettLuce:
     forward = np.argsort(paired.values, axis=1, kind="stable")
     backward = size - 1 - np.argsort(paired.values[:, ::-1], axis=1, kind="stable")
     rankings = np.concatenate([forward, backward]) if np.any(forward != backward) else forward
-    beats = (paired.values[:, :, None] <= paired.values[:, None, :]).any(axis=0)
+    beats = np.any(paired.values[:, :, None] <= paired.values[:, None, :], axis=0)
     tiers = _tiers(beats)
     identified = len(tiers) == 1
     strength = choix.ilsr_rankings(size, rankings.tolist(), alpha=0.0 if identified else REGULARISATION, max_iter=1000)
@@ -70,7 +71,7 @@ def plackett_luce(paired: Paired, reference: str = "mle") -> PlackettLuce:
     )
 
 
-def _tiers(beats: np.ndarray) -> list[list[int]]:
+def _tiers(beats: NDArray[np.bool_]) -> list[list[int]]:
     """Strongly connected groups of the graph "i was at least as good as j once", best group first."""
     count, group = connected_components(beats, directed=True, connection="strong")
     members = [np.flatnonzero(group == g).tolist() for g in range(count)]

@@ -11,6 +11,7 @@ import numpy as np
 from ebformer.arena.trials import draw_trials
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
+from ebformer.tally import Tally
 from ebformer.worlds.base import World
 
 
@@ -37,7 +38,7 @@ def time_estimators(
 
     if datasets < 1:
         raise InputError(f"datasets is {datasets}: time at least 1")
-    tallies: dict[int, list] = {n: [] for n in sizes}
+    tallies: dict[int, list[Tally]] = {n: [] for n in sizes}
     for trial in draw_trials([world], sizes, datasets, seed=seed):
         for case in trial.cases(trial.keys):
             tallies[case.key.n].append(case.tally)

@@ -1,19 +1,16 @@
-"""Where tallies come from: drawn from a world, or given in a file with their exact Bayes rule."""
+"""Where tallies come from: here they are drawn from a world, in `given` they are read from a file."""
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
 from ebformer.arena.losses import Case, Key, Truth
 from ebformer.errors import InputError
-from ebformer.tally import Tally
 from ebformer.worlds.base import World
 
 
@@ -69,48 +66,3 @@ def draw_trials(
         if number < 1:
             raise InputError(f"{name} is {number}: give a whole number of at least 1")
     return [DrawnTrial(world, prior, tuple(sizes), repeats, seed) for prior in range(priors) for world in worlds]
-
-
-@dataclass(frozen=True, eq=False)
-class GivenTrial:
-    """One tally with the exact Bayes rule at every observed value; the tally's number stands for its prior."""
-
-    case: Case
-
-    @property
-    def keys(self) -> list[Key]:
-        return [self.case.key]
-
-    def cases(self, wanted: Iterable[Key]) -> Iterator[Case]:
-        return (self.case for _ in wanted)
-
-
-def read_trials(path: str | os.PathLike[str]) -> list[GivenTrial]:
-    """Tallies from a Parquet or CSV file with columns world, n, tally, x, multiplicity and bayes."""
-    import duckdb
-
-    columns = ("world", "n", "tally", "x", "multiplicity", "bayes")
-    try:
-        with duckdb.connect() as connection:
-            table = connection.execute(
-                f"select {', '.join(columns)} from $path order by world, n, tally, x".replace("$path", _quoted(path))
-            ).fetchnumpy()
-    except duckdb.Error as error:
-        raise InputError(f"{path} cannot be read as tallies with columns {', '.join(columns)}: {error}") from error
-    world, n, number, x, multiplicity, bayes = (np.asarray(table[name]) for name in columns)
-    if x.size == 0:
-        raise InputError(f"{path} holds no tallies: give at least one row")
-    new = (world[1:] != world[:-1]) | (n[1:] != n[:-1]) | (number[1:] != number[:-1])
-    edges = [0, *(np.flatnonzero(new) + 1).tolist(), len(x)]
-    trials = []
-    for first, end in pairwise(edges):
-        key = Key(str(world[first]), int(n[first]), int(number[first]), 0)
-        tally = Tally(x[first:end], multiplicity[first:end])
-        if tally.n != key.n or len(tally) != end - first:
-            raise InputError(f"{path}: tally {key.prior} of {key.world} has {tally.n} units at distinct x, not {key.n}")
-        trials.append(GivenTrial(Case(key, tally, Truth(tally.values, bayes[first:end].astype(np.float64)))))
-    return trials
-
-
-def _quoted(path: str | os.PathLike[str]) -> str:
-    return "'" + str(path).replace("'", "''") + "'"

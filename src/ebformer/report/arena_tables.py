@@ -1,0 +1,130 @@
+"""The arena's tables as the paper prints them: one row per world and size, one column per estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebformer.arena.losses import Loss
+from ebformer.arena.paired_t import paired_t, show_p
+from ebformer.arena.plackett_luce import plackett_luce
+from ebformer.arena.summary import Cell, Paired, interval, pair, ranks
+from ebformer.arena.timing import Timing
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A title, column names, cells as text, and sentences to print beneath.
+
+    >>> print(TextTable("Regret", ("world, n", "mle"), (("neural 128", "15.1"),)).markdown())
+    **Regret**
+    <BLANKLINE>
+    | world, n | mle |
+    | --- | ---: |
+    | neural 128 | 15.1 |
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def markdown(self) -> str:
+        lines = [self.columns, ("---", *["---:"] * (len(self.columns) - 1)), *self.rows]
+        body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        return "\n\n".join([f"**{self.title}**", body, *self.notes])
+
+
+def mean_table(losses: Iterable[Loss], column: str = "regret") -> TextTable:
+    """Means with the half width of their 95 % intervals over priors."""
+
+    def row(paired: Paired, name: str) -> str:
+        found = interval(paired[name])
+        half = "" if np.isnan(found.low) else f" ±{found.half_width:.2g}"
+        return "-" if np.isnan(found.mean) else f"{found.mean:.4g}{half}"
+
+    return _table(
+        f"Mean {column.replace('_', ' ')}, ± half of the 95 % interval over priors", pair(losses, column), row
+    )
+
+
+def rank_table(losses: Iterable[Loss], column: str = "regret") -> TextTable:
+    """Mean rank over priors, 1 for the lowest loss."""
+    return _table(
+        f"Mean rank by {column.replace('_', ' ')} (1 is best)",
+        pair(losses, column),
+        lambda paired, name: f"{ranks(paired)[:, paired.estimators.index(name)].mean():.2f}",
+    )
+
+
+def p_value_table(losses: Iterable[Loss], challenger: str, column: str = "regret") -> TextTable:
+    """One-sided paired p-values: small where the challenger's mean loss is below that of the column's estimator."""
+    tables = pair(losses, column)
+    return _table(
+        f"p-values of the paired t-test that {challenger} has the lower {column.replace('_', ' ')}, over priors",
+        tables,
+        lambda paired, name: show_p(paired_t(paired, challenger, name)),
+        leave_out=(challenger,),
+    )
+
+
+def difference_table(losses: Iterable[Loss], challenger: str, column: str = "regret") -> TextTable:
+    """Mean paired difference challenger - rival with its 95 % interval, in percent of the rival's mean."""
+
+    def row(paired: Paired, name: str) -> str:
+        found = paired_t(paired, challenger, name).difference
+        scale = 100 / float(paired[name].mean())
+        return f"{scale * found.mean:+.1f} % ±{scale * found.half_width:.1f}"
+
+    title = (
+        f"{column.replace('_', ' ').capitalize()} of {challenger} against each, paired by prior (negative is better)"
+    )
+    return _table(title, pair(losses, column), row, leave_out=(challenger,))
+
+
+def plackett_luce_table(losses: Iterable[Loss], reference: str = "mle", column: str = "regret") -> TextTable:
+    """Plackett-Luce coefficients with the reference at 0; an asterisk where they are not identified."""
+    tables = pair(losses, column)
+    fits = {id(paired): plackett_luce(paired, reference) for paired in tables.values()}
+    notes = []
+    for cell, paired in tables.items():
+        if not fits[id(paired)].identified:
+            notes.append(f"* {cell.world} {cell.n}: {fits[id(paired)].note}.")
+
+    def row(paired: Paired, name: str) -> str:
+        fit = fits[id(paired)]
+        return f"{fit[name]:.3f}{'' if fit.identified else '*'}"
+
+    title = f"Plackett-Luce coefficients by {column.replace('_', ' ')} ({reference} at 0, higher is better)"
+    return _table(title, tables, row, leave_out=(reference,), notes=notes)
+
+
+def timing_table(timings: Sequence[Timing]) -> TextTable:
+    """Median seconds per data set, one row per size."""
+    names = tuple(dict.fromkeys(timing.estimator for timing in timings))
+    seconds = {(timing.n, timing.estimator): timing.seconds for timing in timings}
+    rows = tuple(
+        (f"{n:,}", *(f"{1000 * seconds[n, name]:.3g}" for name in names))
+        for n in dict.fromkeys(timing.n for timing in timings)
+    )
+    return TextTable("Median milliseconds per data set, one thread, warm", ("n", *names), rows)
+
+
+def _table(
+    title: str,
+    tables: dict[Cell, Paired],
+    cell_text: Callable[[Paired, str], str],
+    leave_out: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> TextTable:
+    names = tuple(dict.fromkeys(name for paired in tables.values() for name in paired.estimators))
+    names = tuple(name for name in names if name not in leave_out)
+    rows = tuple(
+        (f"{cell.world} {cell.n}", *(cell_text(paired, name) if name in paired.estimators else "-" for name in names))
+        for cell, paired in tables.items()
+    )
+    units = sorted({len(paired.priors) for paired in tables.values()})
+    counted = f"{units[0]} priors" if len(units) == 1 else f"{units[0]} to {units[-1]} priors"
+    return TextTable(f"{title}; {counted}" if units else title, ("world, n", *names), rows, tuple(notes))
