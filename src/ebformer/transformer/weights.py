@@ -136,29 +136,42 @@ def load(path: str | os.PathLike[str]) -> Weights[Any]:
     for array in arrays.values():
         array.flags.writeable = False
     try:
-        config, provenance = _read_header(content)
-        return Weights(config, arrays, provenance, hashlib.sha256(content).hexdigest())
+        header = _header(content)
+        return Weights(_config(header), arrays, dict(header["provenance"]), hashlib.sha256(content).hexdigest())
     except WeightsError as error:
         raise WeightsError(f"{path}: {error}") from error
 
 
-def _read_header(content: bytes) -> tuple[Config, dict[str, Any]]:
-    """The config and provenance in the header of a file whose layout safetensors has already validated."""
+def family_of(path: str | os.PathLike[str]) -> str:
+    """The family that the header of a file names, without reading the arrays."""
+    with Path(path).open("rb") as file:
+        size = file.read(8)
+        return str(_header(size + file.read(min(int.from_bytes(size, "little"), LARGEST_FILE)))["family"])
+
+
+def _header(content: bytes) -> dict[str, Any]:
+    """What `save` wrote beside the arrays: version, family, config and provenance."""
     try:
         length = int.from_bytes(content[:8], "little")
         header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][FORMAT])
-        version, family, description = header["version"], FAMILIES.get(header["family"]), dict(header["config"])
-        provenance = dict(header["provenance"])
+        version, family = header["version"], header["family"]
+        dict(header["config"]), dict(header["provenance"])
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise WeightsError("the header is not one that ebformer wrote: convert the file with weights.save") from error
-    if version != VERSION or family is None:
+    if version != VERSION or type(family) is not str:
+        raise WeightsError(f"the header has version {version!r}: install the ebformer that wrote it")
+    return dict(header)
+
+
+def _config(header: dict[str, Any]) -> Config:
+    family = FAMILIES.get(header["family"])
+    if family is None:
         raise WeightsError(
-            f"the header names version {version!r} of family {header['family']!r}, which this ebformer cannot read: "
-            "install the version that wrote it"
+            f"no network of family {header['family']!r} is known here: install the ebformer that wrote it"
         )
-    _check_settings(description, get_type_hints(family))
+    _check_settings(dict(header["config"]), get_type_hints(family))
     try:
-        return family.from_description(description), provenance
+        return family.from_description(dict(header["config"]))
     except (InputError, TypeError, ValueError, ArithmeticError) as error:
         raise WeightsError(f"the config in the header describes no network: {error}") from error
 

@@ -1,0 +1,112 @@
+"""A pre-trained transformer as an estimator: it reads the prior off the tally and answers at once."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ebformer.errors import InputError, WeightsError
+from ebformer.estimators.base import Estimator
+from ebformer.posterior import Floats
+from ebformer.rule import CurveRule
+from ebformer.tally import Tally, whole_numbers
+from ebformer.transformer import weights as weights_file
+from ebformer.transformer import zoo
+from ebformer.transformer.architecture import Architecture
+from ebformer.transformer.estimates import estimate
+from ebformer.transformer.forward import Precision
+from ebformer.transformer.weights import Weights
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkRule(CurveRule):
+    """What a network answers for one tally: `fitted` at the values that were seen, and a query token for any other.
+
+    It is written down as the name and SHA-256 of a shipped network and the tally, and refuses to be read with others.
+    """
+
+    kind: ClassVar[str] = "network"
+
+    tally: Tally
+    weights: Weights[Architecture] = field(repr=False)
+    fitted: Floats = field(repr=False)
+    """[u], at `tally.values`."""
+    precision: Precision = "float32"
+
+    def curve(self, x: np.ndarray) -> Floats:
+        """The estimates at any whole numbers x; equal ones are asked for once."""
+        if x.size == 0:
+            return np.empty(x.shape)
+        asked, where = np.unique(whole_numbers(x.ravel(), "x"), return_inverse=True)
+        at = np.minimum(np.searchsorted(self.tally.values, asked), len(self.tally) - 1)
+        answers, unseen = self.fitted[at], self.tally.values[at] != asked
+        if unseen.any():
+            answers[unseen] = estimate(self.weights, self.tally, asked[unseen], self.precision)
+        return np.asarray(answers[where].reshape(x.shape))
+
+    def _content(self) -> dict[str, Any]:
+        if self.method not in zoo.names("transformer") or zoo.load(self.method).sha256 != self.weights.sha256:
+            raise InputError(
+                f"a rule of {self.method} cannot be saved, since that network is not shipped with ebformer; "
+                "save the estimates it gives instead"
+            )
+        return {
+            "network": self.method,
+            "sha256": self.weights.sha256,
+            "precision": self.precision,
+            "values": self.tally.values.tolist(),
+            "multiplicity": self.tally.multiplicity.tolist(),
+        }
+
+    @classmethod
+    def _from_content(cls, content: dict[str, Any], **common: Any) -> NetworkRule:
+        weights, tally = zoo.load(content["network"]), Tally(content["values"], content["multiplicity"])
+        if weights.sha256 != content["sha256"]:
+            raise WeightsError(
+                f"this rule was fitted by another version of {content['network']} (SHA-256 {content['sha256']}, here "
+                f"{weights.sha256}): fit the tally again, or install the ebformer that wrote the rule"
+            )
+        precision: Precision = "float64" if content["precision"] == "float64" else "float32"
+        fitted = estimate(weights, tally, precision=precision)
+        return cls(tally=tally, weights=weights, fitted=fitted, precision=precision, **common)
+
+
+@dataclass(frozen=True)
+class Pretrained(Estimator):
+    """A network that was pre-trained on synthetic worlds: shipped ones go by their name in the zoo.
+
+    Beyond the counts and sample sizes it was trained for it still answers, with an `OutsideTrainingRange` warning.
+    Nothing makes a network monotone in x.
+    """
+
+    monotone: ClassVar[bool] = False
+    answers_unseen: ClassVar[bool] = True
+    unequal_exposure: ClassVar[bool] = False
+
+    name: str  # type: ignore[misc]  # one class serves every shipped network, so here the name is an option
+    weights: Weights[Architecture] | None = field(default=None, repr=False)
+    """Those of the shipped network of this name, unless given."""
+    precision: Precision = "float32"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.network.config, Architecture):
+            raise InputError(f"{self.name} is not a transformer on tallies: its weights are of another family")
+
+    @property
+    def network(self) -> Weights[Architecture]:
+        """The weights in use."""
+        return zoo.load(self.name) if self.weights is None else self.weights
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], precision: Precision = "float32") -> Pretrained:
+        """A network of your own, from a file that `ebformer.transformer.weights.save` wrote."""
+        return cls(Path(path).stem, weights_file.load(path), precision)
+
+    def fit(self, tally: Tally) -> NetworkRule:
+        """Run the network once on the distinct values of the tally."""
+        fitted = estimate(self.network, tally, precision=self.precision)
+        return NetworkRule(self.name, tally, self.network, fitted, self.precision)

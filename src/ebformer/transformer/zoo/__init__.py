@@ -1,0 +1,42 @@
+"""The shipped networks: `<name>.safetensors`, and beside each a card `<name>.md` that says what it is and how good."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+from ebformer.errors import InputError
+from ebformer.transformer import weights
+from ebformer.transformer.weights import Weights
+
+FOLDER = Path(__file__).parent
+
+
+def names(family: str) -> list[str]:
+    """The shipped networks of a family, `transformer` or `priorformer`."""
+    return sorted(path.stem for path in FOLDER.glob("*.safetensors") if weights.family_of(path) == family)
+
+
+def load(name: str) -> Weights[Any]:
+    """The weights of a shipped network, read once."""
+    return _read(_path(name, ".safetensors"))
+
+
+def card(name: str) -> str:
+    """The model card of a shipped network: recipe, training range, regret table, parameters and SHA-256."""
+    return _path(name, ".md").read_text(encoding="utf-8")
+
+
+def _path(name: str, suffix: str) -> Path:
+    # A name may come from a saved rule, so it is looked up and never turned into a path.
+    for path in FOLDER.glob(f"*{suffix}"):
+        if path.stem == name:
+            return path
+    known = ", ".join(sorted(path.stem for path in FOLDER.glob("*.safetensors"))) or "none"
+    raise InputError(f"{name!r} is not a shipped network: choose among {known}")
+
+
+@functools.cache
+def _read(path: Path) -> Weights[Any]:
+    return weights.load(path)

@@ -1,0 +1,113 @@
+"""A pre-trained network is an estimator like any other: immutable, exact at unseen values, saved by name and hash."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ebformer.errors import EbformerError, ExposureError, InputError, NoPriorError, WeightsError
+from ebformer.estimators.pretrained import Pretrained
+from ebformer.rule import Rule
+from ebformer.tally import Tally
+from ebformer.transformer import weights, zoo
+from ebformer.transformer.architecture import Architecture
+from ebformer.transformer.weights import Weights
+
+CONFIG = Architecture(layers=4, width=16, heads=4)
+TALLY = Tally.of(np.random.default_rng(0).poisson(np.random.default_rng(1).uniform(0, 30, 200)))
+
+
+def some_weights(seed: int) -> Weights[Architecture]:
+    rng = np.random.default_rng(seed)
+    arrays = {name: (0.3 * rng.normal(size=shape)).astype(np.float32) for name, shape in CONFIG.shapes().items()}
+    return Weights(CONFIG, arrays, {"seed": seed})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A zoo with one network in it."""
+    weights.save(tmp_path / "tiny.safetensors", some_weights(0))
+    monkeypatch.setattr(zoo, "FOLDER", tmp_path)
+    yield tmp_path
+    zoo._read.cache_clear()
+
+
+def test_the_rule_answers_anything_it_is_asked_in_the_shape_of_the_question(folder: Path) -> None:
+    rule = Pretrained("tiny", precision="float64")(TALLY)
+    at = np.arange(0, 600, 7)
+    one_by_one = np.array([rule(x) for x in at])
+    assert one_by_one.shape == at.shape
+    np.testing.assert_allclose(rule(at), one_by_one, rtol=1e-12)
+    np.testing.assert_allclose(rule(np.tile(at, (3, 2))), np.tile(one_by_one, (3, 2)), rtol=1e-12)
+    np.testing.assert_array_equal(rule(TALLY.values), rule.fitted)
+    assert rule(np.empty((0, 4), dtype=int)).shape == (0, 4)
+    with pytest.raises(InputError, match=r"x\[1\] is -1"):
+        rule([3, -1])
+
+
+def test_a_common_exposure_divides_the_rates_and_others_are_refused(folder: Path) -> None:
+    network = Pretrained("tiny")
+    exposed = network(Tally(TALLY.values, TALLY.multiplicity, np.full(len(TALLY), 4.0)))
+    np.testing.assert_allclose(exposed([0, 9, 99]), network(TALLY)([0, 9, 99]) / 4)
+    with pytest.raises(ExposureError):
+        network(Tally.of([3, 4], exposure=[1.0, 2.0]))
+    with pytest.raises(NoPriorError):
+        exposed.posterior(3)
+
+
+def test_a_saved_rule_answers_the_same_and_refuses_other_weights(folder: Path) -> None:
+    rule = Pretrained("tiny")(TALLY)
+    rule.save(folder / "rule.json")
+    loaded = Rule.load(folder / "rule.json")
+    np.testing.assert_array_equal(loaded(np.arange(100)), rule(np.arange(100)))
+    weights.save(folder / "tiny.safetensors", some_weights(1))
+    zoo._read.cache_clear()
+    with pytest.raises(WeightsError, match="another version of tiny"):
+        Rule.load(folder / "rule.json")
+    (folder / "tiny.safetensors").unlink()
+    with pytest.raises(InputError, match="'tiny' is not a shipped network"):
+        Rule.load(folder / "rule.json")
+
+
+def test_a_name_in_a_saved_rule_never_becomes_a_path(folder: Path) -> None:
+    inner = folder / "inner"
+    inner.mkdir()
+    shutil.move(folder / "tiny.safetensors", inner)
+    with pytest.raises(InputError, match="not a shipped network"):
+        zoo.load("inner/tiny")
+
+
+def test_networks_of_your_own_load_from_a_file_and_travel_to_other_processes(folder: Path, tmp_path: Path) -> None:
+    weights.save(tmp_path / "mine.safetensors", some_weights(2))
+    mine = Pretrained.load(tmp_path / "mine.safetensors")
+    assert mine.name == "mine"
+    shutil.move(tmp_path / "mine.safetensors", tmp_path / "mine.elsewhere")
+    rule = mine(TALLY)
+    copy = pickle.loads(pickle.dumps((mine, rule)))
+    np.testing.assert_array_equal(copy[0](TALLY)(np.arange(50)), rule(np.arange(50)))
+    np.testing.assert_array_equal(copy[1](np.arange(50)), rule(np.arange(50)))
+    with pytest.raises(InputError, match="mine cannot be saved"):
+        rule.save(tmp_path / "rule.json")
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones(folder: Path) -> None:
+    with pytest.raises(EbformerError, match="'T1000' is not a shipped network: choose among tiny"):
+        Pretrained("T1000")
+
+
+@pytest.mark.parametrize("name", zoo.names("transformer"))
+def test_every_shipped_network_has_a_card_that_tells_the_truth_about_it(name: str) -> None:
+    network, card = zoo.load(name), zoo.card(name)
+    assert network.sha256 in card
+    assert f"{network.config.parameters:,}" in card
+    (_, x_high), (n_low, n_high) = network.trained_range("x"), network.trained_range("n")
+    assert np.isfinite([x_high, n_high]).all()
+    for number in (x_high, n_low, n_high):
+        assert f"{number:,.0f}" in card
+    assert "regret" in card.lower()
+    assert "recipe" in network.provenance
