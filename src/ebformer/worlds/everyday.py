@@ -19,7 +19,7 @@ def by_cells(
 
     `cdf(c)` = P(theta <= c) and `moment(c)` = E[theta; theta <= c] take edges [count, cells + 1].
     """
-    edges = theta_max[:, None] * np.linspace(0, 1, 16 * fineness**2 + 1) ** 2
+    edges = theta_max[:, None] * np.linspace(0, 1, 64 * fineness + 1) ** 2
     mass = np.maximum(np.diff(cdf(edges), axis=1), 0.0)
     middle = (edges[:, 1:] + edges[:, :-1]) / 2
     mean = np.divide(np.diff(moment(edges), axis=1), mass, out=middle, where=mass > 1e-12)

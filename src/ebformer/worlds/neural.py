@@ -89,7 +89,7 @@ def gather(atoms: Floats, weights: Floats, cells: int) -> tuple[Floats, Floats]:
 class Neural(World):
     """Four networks per prior, each pushing Uniform[0, 1]^4 to [0, 1]; their mixture is stretched to [0, theta_max].
 
-    A network stands at fineness^4 quadrature points, and all that comes out is gathered into 16 fineness^2 cells.
+    A network stands at fineness^4 quadrature points, and all that comes out is gathered into 64 fineness cells.
     Reference: the paper's appendix "Training priors".
 
     >>> Neural(theta_max=50.0).draw_many(np.random.default_rng(0), 32).atoms.shape
@@ -102,5 +102,5 @@ class Neural(World):
         points, weights = quadrature(fineness)
         base = push_forward(rng, len(theta_max) * NETWORKS, points).reshape(len(theta_max), NETWORKS * len(weights))
         mixed = np.broadcast_to(np.outer(OVERWRITING, weights).ravel(), base.shape)
-        atoms, mass = gather(base, mixed, 16 * fineness**2)
+        atoms, mass = gather(base, mixed, 64 * fineness)
         return theta_max[:, None] * atoms, mass
