@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -93,8 +93,3 @@ def ranks(paired: Paired) -> NDArray[np.float64]:
     [[1.0, 2.0], [1.5, 1.5]]
     """
     return np.asarray(stats.rankdata(paired.values, axis=1))
-
-
-def in_order(names: Sequence[str], paired: Paired) -> list[str]:
-    """Those of `names` that the table has, best mean loss first."""
-    return sorted((name for name in names if name in paired.estimators), key=lambda name: float(paired[name].mean()))

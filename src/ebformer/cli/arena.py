@@ -1,0 +1,186 @@
+"""`ebformer arena`: pit estimators against each other on drawn or given tallies."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ebformer.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ebformer.arena import Loss
+    from ebformer.arena.trials import Trial
+    from ebformer.estimators.base import Estimator
+    from ebformer.report.arena_tables import TextTable
+    from ebformer.worlds.base import World
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option("--world", "worlds", default="neural", show_default=True, help="Worlds to draw from, comma-separated.")
+@click.option(
+    "--theta-max", default="50", show_default=True, help="Upper end of the priors, or 'random' for the paper's law."
+)
+@click.option("--n", "sizes", default="128,512,2048", show_default=True, help="Numbers of units, comma-separated.")
+@click.option("--priors", default=100, show_default=True, help="Priors drawn from every world.")
+@click.option("--repeats", default=1, show_default=True, help="Tallies drawn from every prior at every size.")
+@click.option("--seed", default=0, show_default=True, help="The same seed gives the same table, whatever the workers.")
+@click.option("--tallies", type=FILE, help="Score given tallies (world, n, tally, x, multiplicity, bayes) instead.")
+@click.option(
+    "--published", type=FILE, help="Regrets on those tallies (world, n, tally, estimator, regret) to compare with."
+)
+@click.option(
+    "--estimators", default="mle,robbins,erm-monotone,npmle,npmle-em", show_default=True, help="Comma-separated."
+)
+@click.option("--challenger", help="Whom to test against the others, by default the last estimator named.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Table of losses: .csv or .parquet."
+)
+@click.option(
+    "--figures", type=click.Path(file_okay=False, path_type=Path), help="Folder for regret and time against n."
+)
+@click.option("--timing", is_flag=True, help="Also time every estimator: single-threaded, warm, medians.")
+@click.option("--workers", default=-1, show_default=True, help="Processes; -1 for one per core.")
+@click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler instead.")
+def command(
+    worlds: str,
+    theta_max: str,
+    sizes: str,
+    priors: int,
+    repeats: int,
+    seed: int,
+    tallies: Path | None,
+    published: Path | None,
+    estimators: str,
+    challenger: str | None,
+    output: Path | None,
+    figures: Path | None,
+    timing: bool,
+    workers: int,
+    cluster: str | None,
+) -> None:
+    """Pit estimators against each other: exact regret, one tidy table, honest statistics.
+
+    A run that was killed resumes where it stopped when started again with the same output.
+
+    \b
+    Examples:
+      ebformer arena --world neural,multinomial --n 128,512 --priors 200 --estimators mle,npmle -o losses.csv
+      ebformer arena --tallies tallies.parquet --estimators mle,npmle -o losses.parquet
+    """
+    from ebformer.arena import Arena, draw_trials, read_published, read_trials
+
+    drawn_from = [_world(name, theta_max) for name in worlds.split(",")]
+    chosen = _estimators(estimators, theta_max)
+    challenger = challenger or list(chosen)[-1]
+    if challenger not in chosen:
+        raise InputError(f"the challenger {challenger} is not among the estimators {', '.join(chosen)}")
+    numbers = [_whole(size) for size in sizes.split(",")]
+    trials: Sequence[Trial]
+    trials = draw_trials(drawn_from, numbers, priors, repeats, seed) if tallies is None else read_trials(tallies)
+    with _backend(cluster):
+        losses = Arena(chosen, trials).run(output, workers, progress=sys.stderr.isatty())
+    if published is not None:
+        losses = losses + read_published(published, losses)
+    _show(losses, challenger)
+    if figures is not None:
+        from ebformer.report.arena_figures import regret_against_n
+
+        figures.mkdir(parents=True, exist_ok=True)
+        regret_against_n(losses).savefig(figures / "regret_against_n.png")
+    if timing:
+        _time(chosen, drawn_from[0], numbers, figures)
+
+
+def _estimators(names: str, theta_max: str) -> dict[str, Estimator]:
+    """Entries of the catalogue; minimax is told the upper end of the priors, as in the paper."""
+    from ebformer.estimators.catalogue import find
+    from ebformer.estimators.minimax import Minimax
+
+    chosen = {name: find(name) for name in names.split(",")}
+    if "minimax" in chosen and theta_max != "random":
+        chosen["minimax"] = Minimax(float(theta_max))
+    return chosen
+
+
+def _world(name: str, theta_max: str) -> World:
+    from ebformer.worlds import WORLDS, PaperThetaMax
+
+    if name not in WORLDS:
+        raise InputError(f"there is no world {name}: choose from {', '.join(WORLDS)}")
+    if theta_max == "random":
+        return WORLDS[name](theta_max=PaperThetaMax())
+    try:
+        return WORLDS[name](theta_max=float(theta_max))
+    except ValueError as error:
+        raise InputError(f"theta_max is {theta_max!r}: give a positive number, or 'random'") from error
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise InputError(f"n is {text!r}: give whole numbers separated by commas") from error
+
+
+def _backend(cluster: str | None) -> ExitStack:
+    stack = ExitStack()
+    if cluster is not None:
+        import joblib
+        from distributed import Client
+
+        stack.enter_context(Client(cluster))  # type: ignore[no-untyped-call]
+        stack.enter_context(joblib.parallel_config(backend="dask"))
+    return stack
+
+
+def _show(losses: list[Loss], challenger: str) -> None:
+    from ebformer.report.arena_tables import (
+        difference_table,
+        mean_table,
+        p_value_table,
+        plackett_luce_table,
+        rank_table,
+    )
+
+    names = {loss.estimator for loss in losses}
+    _print(mean_table(losses))
+    if len(names) > 1:
+        _print(difference_table(losses, challenger))
+        _print(p_value_table(losses, challenger))
+        _print(rank_table(losses))
+        _print(plackett_luce_table(losses, reference="mle" if "mle" in names else challenger))
+
+
+def _time(chosen: dict[str, Estimator], world: World, sizes: list[int], figures: Path | None) -> None:
+    from ebformer.arena.timing import time_estimators
+    from ebformer.report.arena_tables import timing_table
+
+    timings = time_estimators(chosen, world, sizes)
+    _print(timing_table(timings))
+    if figures is not None:
+        from ebformer.report.arena_figures import time_against_n
+
+        time_against_n(timings).savefig(figures / "time_against_n.png")
+
+
+def _print(table: TextTable) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    drawn = Table(title=table.title, title_justify="left")
+    for position, column in enumerate(table.columns):
+        drawn.add_column(column, justify="right" if position else "left")
+    for row in table.rows:
+        drawn.add_row(*row)
+    console = Console()
+    console.print(drawn)
+    for note in table.notes:
+        console.print(note, highlight=False)

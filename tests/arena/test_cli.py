@@ -1,0 +1,59 @@
+"""The command line: tables out, one sentence on error."""
+
+import pytest
+from click.testing import CliRunner
+
+from ebformer.arena import read
+from ebformer.cli.arena import command
+from ebformer.errors import InputError
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(command, list(arguments), catch_exceptions=False)
+
+
+def test_the_example_of_the_issue_runs_and_resumes(tmp_path):
+    table = tmp_path / "losses.csv"
+    call = [
+        "--world",
+        "multinomial",
+        "--n",
+        "64,128",
+        "--priors",
+        "5",
+        "--workers",
+        "1",
+        "--seed",
+        "0",
+        "-o",
+        str(table),
+    ]
+    first = invoke(*call, "--estimators", "mle,robbins")
+    assert "Mean regret" in first.output
+    assert "Plackett-Luce" in first.output
+    rows = read(table)
+    assert {(row.n, row.prior, row.estimator) for row in rows} == {
+        (n, prior, name) for n in (64, 128) for prior in range(5) for name in ("mle", "robbins")
+    }
+    invoke(*call, "--estimators", "mle,robbins,npmle", "--figures", str(tmp_path / "figures"), "--timing")
+    assert set(rows) <= set(read(table))
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
+        "regret_against_n.png",
+        "time_against_n.png",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--world", "atlantis"], "no world atlantis"),
+        (["--n", "ten"], "n is 'ten'"),
+        (["--theta-max", "wide"], "theta_max is 'wide'"),
+        (["--theta-max", "-1"], "theta_max is -1"),
+        (["--estimators", "mle", "--challenger", "npmle"], "challenger npmle"),
+        (["--estimators", "crystal-ball"], "crystal-ball"),
+    ],
+)
+def test_mistakes_are_named(arguments, complaint):
+    with pytest.raises(InputError, match=complaint):
+        invoke(*arguments, "--priors", "1", "--workers", "1")

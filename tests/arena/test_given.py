@@ -1,0 +1,74 @@
+"""Given tallies: read as they are, and the classical estimators agree with the regrets measured on them elsewhere."""
+
+import csv
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ebformer.arena import Arena, read_published, read_trials
+from ebformer.errors import InputError
+from ebformer.estimators.catalogue import CATALOGUE
+from ebformer.estimators.mle import Mle
+
+SHARED = Path(os.environ.get("EBFORMER_ARENA", Path(__file__).parents[3] / "shared" / "arena"))
+
+
+def write_tallies(path, rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("world", "n", "tally", "x", "multiplicity", "bayes"), *rows])
+
+
+def test_given_tallies_are_scored_against_their_bayes_rule(tmp_path):
+    path = tmp_path / "tallies.csv"
+    write_tallies(path, [("w", 3, 0, 1, 2, 1.5), ("w", 3, 0, 4, 1, 3.0), ("w", 2, 0, 5, 2, 6.0)])
+    losses = Arena({"mle": Mle()}, read_trials(path)).run(workers=1)
+    assert [(loss.n, loss.regret) for loss in losses] == [(2, 1.0), (3, pytest.approx((0.25 * 2 + 1) / 3))]
+    assert np.isnan(losses[0].population_regret)
+
+
+def test_published_regrets_are_joined_by_tally_and_keep_their_names_apart(tmp_path):
+    path = tmp_path / "tallies.csv"
+    write_tallies(path, [("w", 2, 7, 5, 2, 6.0)])
+    ours = Arena({"mle": Mle()}, read_trials(path)).run(workers=1)
+    published = tmp_path / "published.csv"
+    published.write_text("world,n,tally,estimator,regret\nw,2,7,mle,1.0\nw,2,7,T24r,0.25\nw,2,8,T24r,9\n")
+    joined = read_published(published, ours)
+    assert sorted((loss.estimator, loss.prior, loss.regret) for loss in joined) == [
+        ("T24r", 7, 0.25),
+        ("mle (published)", 7, 1.0),
+    ]
+    published.write_text("world,n,tally,estimator,regret\nother,2,7,mle,1.0\n")
+    with pytest.raises(InputError, match="no regret on the tallies"):
+        read_published(published, ours)
+
+
+def test_files_that_are_not_tallies_are_refused_in_one_sentence(tmp_path):
+    path = tmp_path / "tallies.csv"
+    write_tallies(path, [("w", 3, 0, 1, 1, 1.5)])
+    with pytest.raises(InputError, match="tally 0 of w has 1 units"):
+        read_trials(path)
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="columns world, n, tally"):
+        read_trials(path)
+    write_tallies(path, [])
+    with pytest.raises(InputError, match="no rows"):
+        read_trials(path)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the tallies of ../shared/arena or EBFORMER_ARENA")
+def test_classical_regrets_are_those_measured_before_tally_by_tally():
+    """Stored regrets of shared/arena/published_regret.parquet, on the first 8 of the 400 tallies of every cell."""
+    trials = [trial for trial in read_trials(SHARED / "tallies.parquet") if trial.case.key.prior < 8]
+    names = ["mle", "robbins", "npmle", "npmle-em"]
+    losses = Arena({name: CATALOGUE[name] for name in names}, trials).run(workers=1)
+    stored = {
+        (loss.key, loss.estimator.removesuffix(" (published)")): loss.regret
+        for loss in read_published(SHARED / "published_regret.parquet", losses)
+    }
+    tolerance = {"mle": 1e-6, "robbins": 1e-6, "npmle": 1e-3, "npmle-em": 1e-3}
+    assert len(losses) == 3 * 7 * 8 * 4
+    for loss in losses:
+        before = stored[loss.key, "robbins+1" if loss.estimator == "robbins" else loss.estimator]
+        assert loss.regret == pytest.approx(before, rel=tolerance[loss.estimator]), loss
