@@ -38,8 +38,10 @@ class Arena:
         `workers` counts processes as joblib does (-1 for all cores); inside `joblib.parallel_config(backend="dask")`
         the work goes to that cluster. BLAS runs on one thread throughout: neither numbers nor times depend on it.
         """
-        from joblib import Parallel, delayed
-
+        try:
+            from joblib import Parallel, delayed
+        except ImportError as error:
+            raise InputError("the arena needs joblib: pip install 'ebformer[arena]'") from error
         journal = Journal(path)
         self._check(journal.losses)
         have = {(loss.key, loss.estimator) for loss in journal.losses}

@@ -48,8 +48,10 @@ def plackett_luce(paired: Paired, reference: str = "mle") -> PlackettLuce:
     >>> round(fit["npmle"], 6) == round(float(np.log(2)), 6), fit.identified
     (True, True)
     """
-    import choix
-
+    try:
+        import choix
+    except ImportError as error:
+        raise InputError("Plackett-Luce coefficients need choix: pip install 'ebformer[arena]'") from error
     if reference not in paired.estimators:
         raise InputError(f"the reference {reference} is not in the table, which has {', '.join(paired.estimators)}")
     if len(paired.estimators) < 2 or len(paired.priors) == 0:
