@@ -44,6 +44,8 @@ class Training:
     betas: tuple[float, float] = (0.9, 0.99)
     epsilon: float = 1e-8
     weight_decay: float = 0.0
+    muon: float = 0.0
+    """Where positive, matrices with 16 rows and columns or more are trained by Muon, at this multiple of the rate."""
     clip: float = 1.0
     """Largest norm of the gradient."""
     average: float = 0.999
@@ -97,7 +99,7 @@ def train(
         started = time.monotonic()
         batch = task.draw(run.rng)
         loss = task.loss(network, batch)
-        run.optimiser.zero_grad()
+        network.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         if processes > 1:
             average_gradients(network, processes)
@@ -123,6 +125,19 @@ def train(
     return run.average
 
 
+def optimisers(network: nn.Module, training: Training) -> list[torch.optim.Optimizer]:
+    """Adam for every parameter, or Adam for vectors and thin matrices and Muon (Jordan et al. 2024) for the others."""
+    adam, muon = list[Tensor](), list[Tensor]()
+    for parameter in network.parameters():
+        thick = training.muon > 0 and parameter.ndim == 2 and min(parameter.shape) >= 16
+        (muon if thick else adam).append(parameter)
+    rate, decay = training.learning_rate, training.weight_decay
+    chosen: list[torch.optim.Optimizer] = [torch.optim.AdamW(adam, rate, training.betas, training.epsilon, decay)]
+    if muon:
+        chosen.append(torch.optim.Muon(muon, rate, decay, adjust_lr_fn="match_rms_adamw"))
+    return chosen
+
+
 class Run(Generic[AnyNetwork]):
     """The state of a run: everything that the next step depends on."""
 
@@ -132,9 +147,7 @@ class Run(Generic[AnyNetwork]):
         self.network, self.training, self.folder, self.rank, self.processes = network, training, folder, rank, processes
         self.path = folder / "state.pt"
         self.average = copy.deepcopy(network).requires_grad_(False)
-        self.optimiser = torch.optim.AdamW(
-            network.parameters(), training.learning_rate, training.betas, training.epsilon, training.weight_decay
-        )
+        self.optimisers = optimisers(network, training)
         self.rng = np.random.default_rng([training.seed, rank])
         self.step, self.seconds, self.log = 0, 0.0, list[Row]()
         self.losses, self.norms = list[float](), list[float]()
@@ -143,9 +156,10 @@ class Run(Generic[AnyNetwork]):
 
     def take_step(self, loss: float, norm: float) -> None:
         """One step of the optimiser and of the moving average (which starts as a plain mean)."""
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.training.rate(self.step)
-        self.optimiser.step()
+        for optimiser, multiple in zip(self.optimisers, (1.0, self.training.muon), strict=False):
+            for group in optimiser.param_groups:
+                group["lr"] = multiple * self.training.rate(self.step)
+            optimiser.step()
         self.step += 1
         keep = min(self.training.average, self.step / (self.step + 10))
         with torch.no_grad():
@@ -183,7 +197,7 @@ class Run(Generic[AnyNetwork]):
         kept = {
             "network": self.network.state_dict(),
             "average": self.average.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
             "generators": generators,
             "progress": {name: getattr(self, name) for name in ("step", "seconds", "log", "losses", "norms")},
         }
@@ -195,7 +209,8 @@ class Run(Generic[AnyNetwork]):
         kept = torch.load(self.path, weights_only=True)
         self.network.load_state_dict(kept["network"])
         self.average.load_state_dict(kept["average"])
-        self.optimiser.load_state_dict(kept["optimiser"])
+        for optimiser, state in zip(self.optimisers, kept["optimisers"], strict=True):
+            optimiser.load_state_dict(state)
         if len(kept["generators"]) != self.processes:
             raise EbformerError(
                 f"{self.path} was written by {len(kept['generators'])} processes and cannot be continued by"

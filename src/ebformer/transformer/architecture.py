@@ -133,6 +133,6 @@ def token_features(architecture: Architecture, x: NDArray[Any], n: NDArray[Any])
     for frequency in FREQUENCIES:
         columns += [np.sin(frequency * z), np.cos(frequency * z)]
     if architecture.sees_n:
-        log_n = np.log(np.asarray(n, dtype=np.float64))[..., None] / 10.0
+        log_n = (np.log(np.asarray(n, dtype=np.float64))[..., None] - 7.0) / 2.0
         columns.append(np.broadcast_to(log_n, z.shape))
     return np.stack(columns, axis=-1)
