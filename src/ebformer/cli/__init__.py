@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 import sys
-from typing import Any
+from typing import NoReturn
 
 import click
 
@@ -52,10 +54,29 @@ def ebformer() -> None:
     """
 
 
-def main(arguments: list[str] | None = None) -> Any:
-    """Run the command line. Errors meant for a person become one sentence on stderr and exit code 1."""
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit: 0 done, 1 a complaint, 2 wrong usage, 130 Ctrl-C, 141 broken pipe."""
+    sys.exit(_exit_code(arguments))
+
+
+def _exit_code(arguments: list[str] | None) -> int:
     try:
-        return ebformer.main(args=arguments, prog_name="ebformer")
+        code = ebformer.main(args=arguments, prog_name="ebformer", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
     except EbformerError as error:
         click.echo(f"ebformer: {error}", err=True)
-        sys.exit(1)
+        return 1
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except BrokenPipeError:
+        # Whoever read our output has stopped, as `head` does: leave quietly, and flush nothing into the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        click.echo(f"ebformer: {error.filename or 'the system'}: {error.strerror or error}", err=True)
+        return 1
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("ebformer: interrupted, nothing was written", err=True)
+        return 128 + signal.SIGINT

@@ -1,0 +1,141 @@
+"""Does Poisson with a mixing distribution fit? The randomised PIT, and how it changes with exposure, in a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from ebformer.posterior import AnyPrior, Floats, log_marginal
+from ebformer.prior import GammaPrior
+from ebformer.tally import Tally
+
+BINS, PER_BIN = 20, 10
+"""The PIT is counted in 20 bins, or in fewer where they would hold less than 10 units each."""
+SIGNIFICANT = 1e-3
+"""A departure is reported when chance alone would show it less often than this ..."""
+RELEVANT = 0.02
+"""... and when it moves more than this share of the units: with 10^8 rows everything is significant."""
+
+
+class ModelWarning(UserWarning):
+    """The Poisson model with a mixing distribution does not describe the counts."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelCheck:
+    """`pit`: the share of units in each of 20 bins (or fewer) of the randomised PIT, equal where the model fits.
+
+    `p_value` tests that they are equal (chi-square), `distance` is their total variation from it, `fits` the verdict
+    and `sentence` what to do about it.
+    """
+
+    pit: Floats
+    p_value: float
+    distance: float
+    fits: bool
+    sentence: str
+
+
+def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> ModelCheck:
+    """Compare the counts with the marginal of a fitted prior.
+
+    A unit's PIT is u = F(x - 1) + v f(x) with v ~ U(0, 1) and F, f the fitted marginal at its exposure: uniform where
+    the model holds (Smith 1985; Czado, Gneiting and Held 2009). On a tally, units that showed the same observation
+    spread over the bins of u as one multinomial draw. The prior was fitted to the same counts, which makes the test
+    conservative. One count per unit cannot tell bursty counts from varied rates; unequal exposures can, since varied
+    rates spread counts in proportion to exposure squared and bursts in proportion to exposure.
+
+    >>> from ebformer.prior import Prior
+    >>> rng = np.random.default_rng(0)
+    >>> model_check(Prior([4.0], [1.0]), Tally.of(rng.poisson(4.0, 1000)), rng).fits
+    True
+    >>> print(model_check(Prior([4.0], [1.0]), Tally.of(rng.binomial(5, 0.8, 1000)), rng).sentence)
+    the counts vary less than Poisson counts can: if each is out of so many tries, use a binomial method
+    """
+    low, high = pit_interval(prior, tally)
+    bins = int(np.clip(tally.n // PER_BIN, 4, BINS))
+    width = np.maximum(high - low, 1e-12)[:, None]  # where f(x) is nearly 0, the PIT is a point and its bin is certain
+    share = np.diff(np.clip((np.linspace(0.0, 1.0, bins + 1) - low[:, None]) / width, 0.0, 1.0), axis=1)
+    share[:, -1] = np.maximum(1.0 - share[:, :-1].sum(axis=1), 0.0)
+    counts = rng.multinomial(tally.multiplicity, share / share.sum(axis=1, keepdims=True)).sum(axis=0)
+    pit = counts / tally.n
+    distance = float(np.abs(pit - 1 / bins).sum() / 2)
+    p_value = float(stats.chisquare(counts).pvalue)
+    uneven = p_value < SIGNIFICANT and distance > RELEVANT
+    sentence = _trend(low, high, tally) or (_diagnosis(prior, low, high, tally) if uneven else None)
+    if sentence is None:
+        return ModelCheck(
+            pit, p_value, distance, True, f"Poisson with a mixing distribution fits (PIT p = {p_value:.2g})"
+        )
+    return ModelCheck(pit, p_value, distance, False, sentence)
+
+
+def pit_interval(prior: AnyPrior, tally: Tally) -> tuple[Floats, Floats]:
+    """F(x - 1) and F(x) of the fitted marginal for each observation: the PIT of its units is uniform between them."""
+    blocks = np.array_split(np.arange(len(tally)), 1 + len(tally) // 4096)
+    high = np.concatenate([_marginal_cdf(prior, tally.values[at], tally.exposures[at]) for at in blocks])
+    pmf = np.concatenate([np.exp(log_marginal(prior, tally.values[at], tally.exposures[at])) for at in blocks])
+    return np.clip(high - pmf, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def _marginal_cdf(prior: AnyPrior, x: NDArray[np.int64], t: Floats) -> Floats:
+    if isinstance(prior, GammaPrior):
+        return np.asarray(stats.nbinom.cdf(x, prior.shape, prior.rate / (prior.rate + t)))
+    return np.asarray(special.gammaincc(x[:, None] + 1.0, t[:, None] * prior.atoms) @ prior.weights)
+
+
+def _moments(low: Floats, high: Floats, weight: NDArray[np.int64]) -> tuple[float, float]:
+    """z-scores of the mean of the PIT and of its spread around 1/2, whose variances are 1/12 and 1/180 per unit."""
+    n = float(weight.sum())
+    a, b = low - 0.5, high - 0.5
+    square = (a * a + a * b + b * b) / 3.0  # E (u - 1/2)^2 for u uniform between low and high
+    mean = float(weight @ (a + b)) / (2 * n)
+    spread = float(weight @ square) / n - 1 / 12
+    return mean * np.sqrt(12 * n), spread * np.sqrt(180 * n)
+
+
+def _trend(low: Floats, high: Floats, tally: Tally) -> str | None:
+    """What changes from the less to the more exposed half of the units, if anything does."""
+    if tally.common_exposure is not None:
+        return None
+    order = np.argsort(tally.exposures)
+    half = np.searchsorted(np.cumsum(tally.multiplicity[order]), tally.n / 2) + 1
+    if half >= len(tally):
+        return None
+    few, many = (_moments(low[at], high[at], tally.multiplicity[at]) for at in (order[:half], order[half:]))
+    critical = stats.norm.isf(SIGNIFICANT / 4)
+    shift, spread = ((after - before) / np.sqrt(2.0) for before, after in zip(few, many, strict=True))
+    scale = np.sqrt(tally.n / 4)  # a z-score over this is a difference in units of the per-unit standard deviation
+    if spread < -critical and -spread > 0.1 * scale:
+        return (
+            "counts are more spread than their rates explain at small exposure and less at large: "
+            "events seem to come in bursts, so count bursts instead of events, or trust the intervals less"
+        )
+    if abs(shift) > critical and abs(shift) > 0.1 * scale:
+        direction = "higher" if shift > 0 else "lower"
+        return (
+            f"units with more exposure have {direction} rates: "
+            "fit units of like exposure apart (a group column), or check what the exposure measures"
+        )
+    return None
+
+
+def _diagnosis(prior: AnyPrior, low: Floats, high: Floats, tally: Tally) -> str:
+    """The likeliest reason for an uneven PIT."""
+    x, units = tally.values, tally.multiplicity
+    zeros = float(units @ np.exp(log_marginal(prior, 0, tally.exposures)))
+    if x.min() > 0 and zeros > 10:
+        return f"no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them"
+    for step in (10, 5):
+        round_numbers = int(units[(x % step == 0) & (x > 0)].sum())
+        if x.max() > step and round_numbers > 0.5 * units[x > 0].sum():
+            return f"most counts are multiples of {step}: use the exact counts, not rounded ones"
+    if _moments(low, high, units)[1] < -3:
+        return "the counts vary less than Poisson counts can: if each is out of so many tries, use a binomial method"
+    return (
+        "the counts do not look like a mixture of Poisson counts: "
+        "is an exposure column missing, do groups differ (a group column), or are the counts capped?"
+    )

@@ -1,0 +1,61 @@
+"""`ebformer apply`: yesterday's fit scores today's rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ebformer.cli import options
+
+if TYPE_CHECKING:
+    from ebformer.tables.columns import Missing
+
+
+@click.command()
+@click.argument("rule")
+@click.argument("file")
+@options.columns
+@click.option("--group", help="Column of groups, where it is not called as in the fit.")
+@options.answers
+def command(
+    rule: str,
+    file: str,
+    count: str | None,
+    exposure: str | None,
+    missing: Missing,
+    group: str | None,
+    interval: float | None,
+    future: float | None,
+    top: int | None,
+    output: str | None,
+) -> None:
+    """Score the rows of FILE with RULE, a fit that `ebformer estimate --save` wrote.
+
+    Nothing is fitted again: the same count and exposure get the same estimate as on the day of the fit. Columns are
+    found by the names they had then, unless named here.
+
+    \b
+    Example:
+      ebformer estimate lastyear.csv --count claims --exposure years --save rule.json -o lastyear_shrunken.csv
+      ebformer apply rule.json today.csv -o today_shrunken.csv
+    """
+    from dataclasses import replace
+
+    from ebformer.cli.estimate import deliver
+    from ebformer.tables.columns import room_for
+    from ebformer.tables.files import check_output, open_table
+    from ebformer.tables.fit import Fit, Wanted
+    from ebformer.tables.observations import observe
+
+    wanted = Wanted(interval, future, top)
+    if output is not None:
+        check_output(output)
+    fit = Fit.load(rule)
+    named = {"count": count, "exposure": exposure, "group": group}
+    columns = replace(fit.columns, **{role: name for role, name in named.items() if name is not None})
+    with open_table(file) as opened, options.progress("Scoring", opened.connection.query_progress):
+        observations = observe(opened.table, columns, missing)
+        room_for(fit.new_columns(wanted), opened.table.names)
+        deliver(opened, fit, observations, wanted, output)
+    options.say(f"{int(observations.keys.rows.sum()):,} rows scored with {rule}")

@@ -1,0 +1,67 @@
+"""`ebformer compare`: which method predicts best on this table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ebformer.cli import options
+
+if TYPE_CHECKING:
+    from ebformer.tables.columns import Missing
+
+
+@click.command()
+@click.argument("file")
+@options.columns
+@click.option("--methods", help="Methods to compare, comma-separated.  [default: the whole catalogue]")
+@click.option("--seed", default=0, show_default=True, help="Seed of the thinning.")
+def command(
+    file: str, count: str | None, exposure: str | None, missing: Missing, methods: str | None, seed: int
+) -> None:
+    """Which method predicts best on FILE? Five-fold Poisson thinning.
+
+    Every event is put into one of five parts at random; each method is fitted on four parts and predicts the fifth.
+    risk estimates the mean squared distance to the hidden rates, excess its paired difference to the best method, with
+    the standard error of that difference.
+
+    \b
+    Example:
+      ebformer compare goals.csv --count goals --exposure games
+    """
+    import numpy as np
+    from ebformer.estimators.catalogue import CATALOGUE, find
+
+    from ebformer.comparison import ASSUMPTION, compare
+    from ebformer.tables.columns import Columns
+    from ebformer.tables.files import open_table
+    from ebformer.tables.observations import observe
+
+    chosen = {name: find(name) for name in (methods.split(",") if methods else CATALOGUE)}
+    with open_table(file) as opened, options.progress("Reading", opened.connection.query_progress):
+        columns = Columns(options.count_column(opened, count, exposure), exposure)
+        tally = observe(opened.table, columns, missing).tallies()[None]
+    done: list[str] = []
+    with options.progress("Comparing", lambda: 100.0 * len(done) / len(chosen)):
+        scores = compare(tally, chosen, np.random.default_rng(seed), fitted=done.append)
+    taking_part = [score for score in scores if score.refusal is None]
+    options.show(
+        [
+            {
+                "method": score.method,
+                "risk": score.risk,
+                "excess": score.excess,
+                "standard error": score.excess_se,
+                "log score": score.log_score,
+            }
+            for score in taking_part
+        ]
+    )
+    close = [score.method for score in taking_part[1:] if score.excess <= 2 * score.excess_se]
+    rivals = f"; {', '.join(close)} within two standard errors" if close else ", more than two standard errors ahead"
+    options.say(f"{taking_part[0].method} predicts best on these {tally.n:,} units{rivals}")
+    options.say(ASSUMPTION)
+    for score in scores:
+        if score.refusal is not None:
+            options.say(f"left out {score.method}: {score.refusal}")

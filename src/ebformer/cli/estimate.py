@@ -1,0 +1,107 @@
+"""`ebformer estimate`: a table with counts in, the same table with estimates out."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+from ebformer.estimators.catalogue import DEFAULT
+
+from ebformer.cli import options
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from ebformer.tables.columns import Missing
+    from ebformer.tables.files import TableFile
+    from ebformer.tables.fit import Fit, Wanted
+    from ebformer.tables.observations import Observations
+
+SHOWN = 20
+"""Rows shown on a terminal where no output is named."""
+
+
+@click.command()
+@click.argument("file")
+@options.columns
+@click.option("--group", help="Column of groups; each is fitted apart.")
+@click.option("--method", default=DEFAULT, show_default=True, help="See `ebformer methods`.")
+@options.answers
+@click.option("--save", metavar="RULE.json", help="Write the fit for `ebformer apply`.")
+def command(
+    file: str,
+    count: str | None,
+    exposure: str | None,
+    missing: Missing,
+    group: str | None,
+    method: str,
+    interval: float | None,
+    future: float | None,
+    top: int | None,
+    output: str | None,
+    save: str | None,
+) -> None:
+    """Shrink the counts of FILE (CSV, TSV, Parquet, gzipped or not; - for standard input).
+
+    The columns of FILE are kept, in order; estimate, lower and upper are added. Every estimate is a rate per unit of
+    exposure, read off the prior that all rows share.
+
+    \b
+    Examples:
+      ebformer estimate goals.csv --count goals --exposure games -o shrunken.csv
+      ebformer estimate claims.parquet --count claims --group region --top 10 -o claims_shrunken.parquet
+      cat words.tsv | ebformer estimate - --count n --future 10 > words_shrunken.tsv
+    """
+    import numpy as np
+    from ebformer.estimators.catalogue import find
+
+    from ebformer.tables.checking import check_fit, warnings_of
+    from ebformer.tables.columns import Columns, room_for
+    from ebformer.tables.files import check_folder, check_output, open_table
+    from ebformer.tables.fit import Wanted, fit_table, remarks
+    from ebformer.tables.observations import observe
+
+    wanted, estimator = Wanted(interval, future, top), find(method)
+    if output is not None:
+        check_output(output)
+    if save is not None:
+        check_folder(save)
+    with open_table(file) as opened, options.progress("Estimating", opened.connection.query_progress):
+        columns = Columns(options.count_column(opened, count, exposure, group), exposure, group)
+        observations = observe(opened.table, columns, missing)
+        fit = fit_table(observations, estimator)
+        room_for(fit.new_columns(wanted), opened.table.names)
+        deliver(opened, fit, observations, wanted, output)
+        if save is not None:
+            fit.save(save)
+        checks = check_fit(fit, observations, np.random.default_rng(0))
+    rows = int(observations.keys.rows.sum())
+    options.say(f"{rows:,} rows, {observations.count.size:,} distinct observations, method {method}")
+    for sentence in remarks(fit, observations):
+        options.say(sentence)
+    troubles = warnings_of(checks, group)
+    for sentence in troubles:
+        options.say(f"model check: {sentence}")
+    if not troubles and group is None:
+        options.say(f"model check: {checks[None].sentence}")
+
+
+def deliver(file: TableFile, fit: Fit, observations: Observations, wanted: Wanted, output: str | None) -> None:
+    """Answer every row: to a file, to a pipe, or as a first look at the terminal."""
+    answers = fit.answers(observations, wanted)
+    rows = file.table.with_answers(observations.columns, observations.width, observations.keys, answers)
+    if output is None and sys.stdout.isatty():
+        _first_look(file, rows)
+    else:
+        file.write(rows, output or "-", observations.columns)
+    if observations.missing:
+        options.say(f"{observations.missing:,} rows have a missing entry and were kept without answers")
+
+
+def _first_look(file: TableFile, rows: duckdb.DuckDBPyRelation) -> None:
+    file.connection.execute("SET threads = 1")
+    names = [*file.header, *rows.columns[len(file.header) :]]
+    first = rows.limit(SHOWN + 1).fetchall()
+    more = f"the first {SHOWN} rows; write all of them with -o out.csv" if len(first) > SHOWN else None
+    options.show([dict(zip(names, row, strict=True)) for row in first[:SHOWN]], more)

@@ -1,0 +1,132 @@
+"""What the commands about tables share: their options, and how they speak on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from ebformer.tables.files import TableFile
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+PATIENCE = 2.0
+"""Seconds before a progress bar appears."""
+
+
+def columns(command: Command) -> Command:
+    """--count, --exposure and --missing."""
+    for option in (
+        click.option(
+            "--missing",
+            type=click.Choice(["error", "keep"]),
+            default="error",
+            show_default=True,
+            help="Rows with a missing entry: refuse the table, or keep them without answers.",
+        ),
+        click.option(
+            "--exposure", help="Column of exposures (games played, policy years, words); 1 for all if left out."
+        ),
+        click.option("--count", help="Column of counts; may be left out where only one column can hold them."),
+    ):
+        command = option(command)
+    return command
+
+
+def answers(command: Command) -> Command:
+    """--interval, --future, --top and --output."""
+    for option in (
+        click.option(
+            "-o", "--output", help="Where to write: .csv, .tsv, .parquet, .gz after text, - for standard output."
+        ),
+        click.option(
+            "--top", type=click.IntRange(min=1), help="Add expected_rank, and p_top: the chance to be in this top."
+        ),
+        click.option(
+            "--future",
+            type=click.FloatRange(min=0, min_open=True),
+            help="Add predicted and its interval: the next count, over this exposure.",
+        ),
+        click.option(
+            "--interval",
+            type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
+            help="Level of the intervals.  [default: 0.9 where the method has a posterior]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def count_column(file: TableFile, count: str | None, *others: str | None) -> str:
+    """The column named, or the only one that can hold counts, which is then said aloud."""
+    from ebformer.tables.columns import the_candidate
+
+    if count is not None:
+        return count
+    names = file.table.names
+    count = the_candidate([name for name in file.table.whole_number_columns() if name not in others], names)
+    say(f"reading counts from column {count!r}")
+    return count
+
+
+def say(sentence: str) -> None:
+    """A remark on standard error, so that standard output holds nothing but the table."""
+    click.echo(f"ebformer: {sentence}", err=True)
+
+
+def show(lines: list[dict[str, object]], caption: str | None = None) -> None:
+    """A small table on standard output: drawn on a terminal, tab-separated in a pipe."""
+    if not sys.stdout.isatty():
+        for cells in [list(lines[0]), *[line.values() for line in lines]]:
+            click.echo("\t".join(map(_cell, cells)))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    drawn = Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left")
+    for name, entry in lines[0].items():
+        drawn.add_column(name, justify="right" if isinstance(entry, int | float) else "left")
+    for line in lines:
+        drawn.add_row(*map(_cell, line.values()))
+    Console().print(drawn)
+
+
+def _cell(entry: object) -> str:
+    return "" if entry is None else f"{entry:.4g}" if isinstance(entry, float) else str(entry)
+
+
+@contextmanager
+def progress(task: str, percent: Callable[[], float]) -> Iterator[None]:
+    """A progress bar on a terminal's standard error, for work that outlasts the patience of its reader."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+
+    class Watched(ProgressColumn):
+        """Draws nothing itself: it moves the bar whenever the display refreshes."""
+
+        def render(self, task: Task) -> str:
+            bar.update(task.id, completed=max(percent(), task.completed))
+            return ""
+
+    description = TextColumn("{task.description}")
+    console = Console(stderr=True)
+    bar = Progress(
+        SpinnerColumn(), description, BarColumn(), TimeElapsedColumn(), Watched(), console=console, transient=True
+    )
+    bar.add_task(task, total=100.0)
+    timer = threading.Timer(PATIENCE, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        bar.stop()

@@ -1,0 +1,43 @@
+"""The model check of a fitted table, group by group."""
+
+from __future__ import annotations
+
+import numpy as np
+from ebformer.estimators.catalogue import CATALOGUE
+
+from ebformer.binning import coarsened
+from ebformer.check import ModelCheck, model_check
+from ebformer.rule import Rule
+from ebformer.tables.fit import Fit
+from ebformer.tables.observations import Observations
+from ebformer.tally import Tally
+
+
+def check_fit(fit: Fit, observations: Observations, rng: np.random.Generator) -> dict[str | None, ModelCheck]:
+    """One check per group. Where a method's own prior fails, NPMLE tells whether the method or the model fails."""
+    return {group: _check(fit.rules[group], tally, rng) for group, tally in observations.tallies().items()}
+
+
+def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:
+    own = None if rule.prior is None else model_check(rule.prior, tally, rng)
+    if own is not None and (own.fits or rule.method == "npmle"):
+        return own
+    best = CATALOGUE["npmle"](coarsened(tally)).prior
+    assert best is not None
+    of_any_prior = model_check(best, tally, rng)
+    if own is None or not of_any_prior.fits:
+        return of_any_prior
+    sentence = f"the prior that {rule.method} found does not fit these counts, but the one of npmle does: use npmle"
+    return ModelCheck(own.pit, own.p_value, own.distance, False, sentence)
+
+
+def warnings_of(checks: dict[str | None, ModelCheck], group_column: str | None) -> list[str]:
+    """The sentences of the checks that failed; several groups with the same trouble share one."""
+    troubled: dict[str, list[str | None]] = {}
+    for group, check in checks.items():
+        if not check.fits:
+            troubled.setdefault(check.sentence, []).append(group)
+    return [
+        sentence if group_column is None else f"{group_column} {', '.join(map(str, groups))}: {sentence}"
+        for sentence, groups in troubled.items()
+    ]

@@ -1,0 +1,124 @@
+"""Which columns of a table are what, and the sentences for a table that cannot be used as given."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ebformer.errors import InputError
+from ebformer.tally import LARGEST
+
+Role = Literal["count", "exposure", "group"]
+Missing = Literal["error", "keep"]
+NO_ANSWER = ("", "na", "n/a", "nan", "null", "none")
+"""What a text file writes where a number is missing, in lower case."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that hold the counts and, where there are any, the exposures and the groups.
+
+    >>> Columns("goals", "games").found_in(["name", "goals", "game"])
+    Traceback (most recent call last):
+    ...
+    ebformer.errors.InputError: there is no column 'games' (did you mean 'game'?); the columns are name, goals, game
+    """
+
+    count: str
+    exposure: str | None = None
+    group: str | None = None
+
+    def role(self, role: Role) -> str | None:
+        """The column that plays this role."""
+        return {"count": self.count, "exposure": self.exposure, "group": self.group}[role]
+
+    def found_in(self, names: Sequence[str]) -> Columns:
+        """These columns, or an `InputError` that names the nearest ones."""
+        for name in filter(None, (self.count, self.exposure, self.group)):
+            if name not in names:
+                lowered = {other.lower(): other for other in names}
+                near = difflib.get_close_matches(name.lower(), list(lowered), n=1)
+                hint = f" (did you mean {lowered[near[0]]!r}?)" if near else ""
+                shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+                raise InputError(f"there is no column {name!r}{hint}; the columns are {shown}")
+        if self.exposure == self.count:
+            raise InputError(f"{self.count!r} cannot be both the count and the exposure: name two columns")
+        return self
+
+
+def room_for(new: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse to overwrite: the new columns must not exist yet.
+
+    >>> room_for(["estimate"], ["name", "estimate"])
+    Traceback (most recent call last):
+    ...
+    ebformer.errors.InputError: the table already has a column 'estimate': rename or drop it first
+    """
+    for name in new:
+        if name in names:
+            raise InputError(f"the table already has a column {name!r}: rename or drop it first")
+
+
+def the_candidate(candidates: Sequence[str], names: Sequence[str]) -> str:
+    """The only column that could hold counts, or an `InputError` that asks for one.
+
+    >>> the_candidate(["goals"], ["name", "goals"])
+    'goals'
+    >>> the_candidate(["id", "goals"], ["id", "name", "goals"])
+    Traceback (most recent call last):
+    ...
+    ebformer.errors.InputError: several columns could hold the counts (id, goals): name one
+    """
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        raise InputError(f"several columns could hold the counts ({', '.join(candidates)}): name one")
+    raise InputError(f"no column holds whole numbers of at least 0; the columns are {', '.join(names)}")
+
+
+def complaint(columns: Columns, role: Role, value: object, row: int | None) -> InputError:
+    """One sentence about an entry that cannot be used; rows count from 1, the header is not one.
+
+    >>> print(complaint(Columns("goals"), "count", "seven", 3))
+    row 3: goals is 'seven', not a number
+    >>> print(complaint(Columns("goals", "games"), "exposure", 0, None))
+    games is 0: exposures must be positive and finite, so correct or drop that row
+    """
+    where = "" if row is None else f"row {row}: "
+    name = columns.role(role)
+    missing = value is None or value != value or str(value).strip().lower() in NO_ANSWER
+    if missing:
+        return InputError(
+            f"{where}{name} is missing: fill it in, drop the row, or keep such rows unanswered (missing = keep)"
+        )
+    try:
+        number = float(str(value))
+    except ValueError:
+        return InputError(f"{where}{name} is {value!r}, not a number")
+    if role == "exposure":
+        return InputError(
+            f"{where}{name} is {value}: exposures must be positive and finite, so correct or drop that row"
+        )
+    if 0 <= number <= LARGEST:
+        return InputError(
+            f"{where}{name} is {value}: counts are whole numbers; "
+            "a rate needs its count in this column and its exposure in another"
+        )
+    limit = "at least 0" if number < 0 else "at most 2^53"
+    return InputError(f"{where}{name} is {value}: counts are whole numbers of {limit}")
+
+
+def usable(role: Role, numbers: np.ndarray) -> np.ndarray:
+    """Where an entry can be used as a count or an exposure; NaN, a missing entry, cannot.
+
+    >>> usable("count", np.array([0.0, 2.5, -1.0, np.nan])).tolist()
+    [True, False, False, False]
+    """
+    with np.errstate(invalid="ignore"):
+        if role == "exposure":
+            return np.asarray((numbers > 0) & (numbers < np.inf))
+        return np.asarray((numbers >= 0) & (numbers <= LARGEST) & (numbers == np.floor(numbers)))

@@ -1,0 +1,132 @@
+"""Tables in DuckDB: relations, and through them files, out of core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from ebformer.errors import InputError
+from ebformer.tables.columns import NO_ANSWER, Columns, Role
+from ebformer.tables.observations import Distinct
+from ebformer.tally import LARGEST
+
+NUMBERS = ("INT", "DECIMAL", "DOUBLE", "FLOAT", "BOOLEAN")
+
+
+class DuckTable:
+    """A DuckDB relation as a source. Columns of text are read as numbers where a number is needed.
+
+    >>> rows = duckdb.connect().sql("SELECT unnest([3, 0, 3]) AS goals")
+    >>> DuckTable(rows).distinct(Columns("goals"), width=0).rows.sum().item()
+    3
+    """
+
+    def __init__(self, rows: duckdb.DuckDBPyRelation) -> None:
+        self.rows = rows
+        self.types = dict(zip(rows.columns, map(str, rows.types), strict=True))
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.rows.columns)
+
+    def ask(self, sql: str) -> duckdb.DuckDBPyRelation:
+        """Run a query in which `given` stands for this table."""
+        answer = self.rows.query("given", sql)
+        assert answer is not None
+        return answer
+
+    def distinct(self, columns: Columns, width: float) -> Distinct:
+        keys = ", ".join(f"{sql} AS {name}" for name, sql in self._keys(columns, width).items())
+        found = self.ask(f"SELECT {keys}, count(*) AS rows FROM given GROUP BY ALL ORDER BY ALL").fetchnumpy()
+        group = found.get("the_group")
+        return Distinct(
+            None if group is None else _texts(group),
+            _floats(found["the_count"]),
+            _floats(found["the_exposure"]),
+            np.asarray(found["rows"], dtype=np.int64),
+        )
+
+    def distinct_exposures(self, columns: Columns, limit: int) -> int:
+        assert columns.exposure is not None
+        exposures = f"SELECT DISTINCT {self._number(columns.exposure)} FROM given LIMIT {limit + 1}"
+        return int(self.ask(f"SELECT count(*) FROM ({exposures})").fetchall()[0][0])
+
+    def offender(self, columns: Columns, role: Role, missing_too: bool) -> tuple[int | None, object] | None:
+        name = columns.role(role)
+        assert name is not None
+        if role == "group":
+            bad = f"{quoted(name)} IS NULL"
+        else:
+            x = self._number(name)
+            whole = f"x >= 0 AND x <= {LARGEST} AND x = floor(x)" if role == "count" else "x > 0 AND x < 'inf'"
+            bad = f"(SELECT coalesce(NOT ({whole}), {missing_too}) FROM (SELECT {x} AS x))"
+        numbered = f"SELECT row_number() OVER () AS row, {quoted(name)} AS entry, {bad} AS bad FROM given"
+        first = self.ask(f"SELECT row, entry FROM ({numbered}) WHERE bad ORDER BY row LIMIT 1").fetchall()
+        return (int(first[0][0]), first[0][1]) if first else None
+
+    def with_answers(
+        self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]
+    ) -> duckdb.DuckDBPyRelation:
+        # DuckDB looks for a table called `found` among the variables here, and a dictionary of arrays is one.
+        found = {"the_count": keys.count, "the_exposure": keys.exposure} | (
+            {} if keys.group is None else {"the_group": keys.group}
+        )
+        found |= {f"answer_{i}": values for i, values in enumerate(answers.values())}
+        new = ", ".join(f"found.answer_{i} AS {quoted(name)}" for i, name in enumerate(answers))
+        on = " AND ".join(f"{sql} = found.{name}" for name, sql in self._keys(columns, width).items())
+        joined = self.rows.query("given", f"SELECT given.*, {new} FROM given LEFT JOIN found ON {on}")
+        assert joined is not None
+        return joined
+
+    def whole_number_columns(self, sample: int = 10_000) -> list[str]:
+        """The columns that could hold counts, judged by the first rows; codes such as 007 are text, not counts."""
+        numeric = [name for name in self.names if self._is_number(name) or self.types[name] == "VARCHAR"]
+        if not numeric:
+            return []
+        judged = ", ".join(
+            f"count({x}) > 0 AND bool_and(coalesce({x} >= 0 AND {x} = floor({x}), {entry} IS NULL)"
+            f" AND NOT coalesce(regexp_matches({entry}::VARCHAR, '^0\\d'), false))"
+            for name in numeric
+            for x, entry in [(self._number(name), quoted(name))]
+        )
+        verdict = self.ask(f"SELECT {judged} FROM (SELECT * FROM given LIMIT {sample}) AS given").fetchall()[0]
+        return [name for name, whole in zip(numeric, verdict, strict=True) if whole]
+
+    def _keys(self, columns: Columns, width: float) -> dict[str, str]:
+        """What rows are grouped by and joined on, as SQL."""
+        exposure = "1.0::DOUBLE" if columns.exposure is None else self._number(columns.exposure)
+        if width:
+            exposure = f"CASE WHEN {exposure} > 0 THEN floor(ln({exposure}) / {width!r}) END"
+        keys = {"the_count": self._number(columns.count), "the_exposure": exposure}
+        if columns.group is not None:
+            keys["the_group"] = f"given.{quoted(columns.group)}::VARCHAR"
+        return keys
+
+    def _is_number(self, name: str) -> bool:
+        return self.types[name].startswith(NUMBERS) or "INT" in self.types[name]
+
+    def _number(self, name: str) -> str:
+        """SQL for a column as DOUBLE: NULL where missing, -inf where it is text that is no number."""
+        column = f"given.{quoted(name)}"
+        if self._is_number(name):
+            return f"nullif({column}::DOUBLE, 'nan'::DOUBLE)"
+        if self.types[name] != "VARCHAR":
+            raise InputError(f"column {name!r} holds {self.types[name]}, not numbers: name another column")
+        nothing = ", ".join(f"'{text}'" for text in NO_ANSWER)
+        number = f"coalesce(try_cast({column} AS DOUBLE), '-inf'::DOUBLE)"
+        return f"CASE WHEN lower(trim({column})) NOT IN ({nothing}) THEN {number} END"
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _floats(column: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan))
+
+
+def _texts(column: NDArray[Any]) -> NDArray[np.object_]:
+    return np.asarray(np.ma.filled(np.ma.asarray(column, dtype=object), None))

@@ -1,0 +1,233 @@
+"""Files in and out through DuckDB, out of core: CSV, TSV and Parquet, gzipped or not, standard input and output.
+
+Text files pass through as text: leading zeros, quotes and accents arrive as they left. Outputs appear whole or not at
+all.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import glob
+import gzip
+import io
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from ebformer.atomic import replacing
+from ebformer.errors import InputError
+from ebformer.tables.columns import Columns
+from ebformer.tables.duck import DuckTable, quoted
+
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": None, ".pq": None}
+MEMORY = "2GB"
+"""What DuckDB may hold in memory before it spills to disk."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a table is written: the delimiter of a text file, None for Parquet, and whether it is gzipped."""
+
+    delimiter: str | None
+    gzipped: bool = False
+
+    @staticmethod
+    def of(path: str) -> Format:
+        """The format that a file's ending asks for.
+
+        >>> Format.of("out.tsv.gz")
+        Format(delimiter='\\t', gzipped=True)
+        """
+        suffixes = [suffix.lower() for suffix in Path(path).suffixes[-2:]]
+        gzipped = suffixes[-1:] == [".gz"]
+        ending = suffixes[-2 if gzipped else -1] if len(suffixes) > gzipped else ""
+        if ending not in DELIMITERS or (gzipped and DELIMITERS[ending] is None):
+            raise InputError(f"cannot tell the format of {path}: end it in .csv, .tsv or .parquet (.gz after text)")
+        return Format(DELIMITERS[ending], gzipped)
+
+
+@dataclass(frozen=True, eq=False)
+class TableFile:
+    """An open file: its rows as a source, its header as written and its format."""
+
+    connection: duckdb.DuckDBPyConnection
+    table: DuckTable
+    header: list[str]
+    format: Format
+
+    def write(self, rows: duckdb.DuckDBPyRelation, path: str, columns: Columns) -> None:
+        """Write rows that `table.with_answers` gave, in the order of the file; `-` is standard output, as text."""
+        if path != "-":
+            with replacing(path) as partial:
+                self._copy(rows, str(partial), Format.of(path), columns)
+            return
+        with tempfile.TemporaryDirectory(prefix="ebformer-") as folder:
+            whole = Path(folder) / "answers"
+            self._copy(rows, str(whole), Format(self.format.delimiter or ","), columns)
+            with whole.open("rb") as text:
+                shutil.copyfileobj(text, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+
+    def _copy(self, rows: duckdb.DuckDBPyRelation, path: str, to: Format, columns: Columns) -> None:
+        # A join on several threads shuffles its rows; one thread streams them through in order.
+        self.connection.execute("SET threads = 1")
+        names = rows.columns
+        if to.delimiter is None:
+            if self.format.delimiter is not None:
+                numbers = {columns.count: "BIGINT", columns.exposure: "DOUBLE"}
+                cast = [
+                    f"try_cast({quoted(n)} AS {numbers[n]}) AS {quoted(n)}" if n in numbers else quoted(n)
+                    for n in names
+                ]
+                rows = DuckTable(rows).ask(f"SELECT {', '.join(cast)} FROM given")
+            rows.write_parquet(path)
+            return
+        # The header goes in as the first row, so that names DuckDB cannot hold (empty, repeated) survive.
+        header = [*self.header, *names[len(self.header) :]]
+        titles = ", ".join(_literal(name) if name else "NULL::VARCHAR" for name in header)
+        texts = ", ".join(f"{quoted(name)}::VARCHAR" for name in names)
+        lines = DuckTable(rows).ask(f"SELECT {titles} UNION ALL SELECT {texts} FROM given")
+        lines.write_csv(path, sep=to.delimiter, header=False, compression="gzip" if to.gzipped else "none")
+
+
+@contextmanager
+def open_table(path: str) -> Iterator[TableFile]:
+    """Open a file, or standard input for `-`, whatever its format; errors are sentences about this file."""
+    with tempfile.TemporaryDirectory(prefix="ebformer-") as folder:
+        if path == "-":
+            path, name = os.path.join(folder, "input"), "standard input"
+            with open(path, "wb") as spool:
+                shutil.copyfileobj(sys.stdin.buffer, spool)
+        else:
+            name = path
+            _must_exist(path)
+        with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": folder}) as connection:
+            # Rows stay on the streaming side of the join, whatever the optimiser thinks of their number.
+            connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+            try:
+                yield _opened(connection, path, name)
+            except RuntimeError as error:
+                if "interrupted" in str(error).lower():  # what DuckDB makes of Ctrl-C
+                    raise KeyboardInterrupt from error
+                raise
+            except duckdb.IOException as error:
+                raise InputError(f"{name}: {_first_line(error)}") from error
+            except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
+                raise InputError(_about_bad_rows(name, str(error))) from error
+
+
+def check_output(path: str) -> None:
+    """Complain now, not after the work, about an output that cannot be written."""
+    if path == "-":
+        return
+    Format.of(path)
+    check_folder(path)
+
+
+def check_folder(path: str) -> None:
+    """Complain about a file that cannot be made because of its folder."""
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"cannot write {path}: there is no folder {folder}")
+    if Path(path).is_dir():
+        raise InputError(f"cannot write {path}: it is a folder")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write {path}: no permission to write in {folder}")
+
+
+def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> TableFile:
+    with open(path, "rb") as file:
+        magic = file.read(4)
+    if not magic:
+        raise InputError(f"{name} is empty: give a table with a header and at least one row")
+    if magic == b"PAR1":
+        table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({_literal(glob.escape(path))})"))
+        return TableFile(connection, table, table.names, Format(None))
+    gzipped = magic[:2] == b"\x1f\x8b"
+    header, delimiter = _header(path, name, gzipped)
+    columns = ", ".join(f"{_literal(column)}: 'VARCHAR'" for column in _distinct_names(header))
+    rows = connection.sql(
+        f"SELECT * FROM read_csv({_literal(glob.escape(path))}, auto_detect = false, header = true, "
+        f"delim = {_literal(delimiter)}, quote = '\"', escape = '\"', "
+        f"compression = '{'gzip' if gzipped else 'none'}', columns = {{{columns}}})"
+    )
+    return TableFile(connection, DuckTable(rows), header, Format(delimiter, gzipped))
+
+
+def _header(path: str, name: str, gzipped: bool) -> tuple[list[str], str]:
+    """The names in the first line, and the delimiter: the likeliest of comma, tab, semicolon and bar in that line."""
+    with open(path, "rb") as packed:
+        file: io.BufferedIOBase = gzip.GzipFile(fileobj=packed) if gzipped else packed
+        try:
+            lines = (line.decode("utf-8-sig" if number == 0 else "utf-8") for number, line in enumerate(file))
+            first = next(lines, "")
+            if not first.strip():
+                raise InputError(f"{name} is empty: give a table with a header and at least one row")
+            outside_quotes = "".join(first.split('"')[::2])
+            known = Path(path).name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
+            delimiter = "\t" if known else max(",\t;|", key=outside_quotes.count)
+            return next(csv.reader(_chain(first, lines), delimiter=delimiter)), delimiter
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name} is not UTF-8 text: convert it, for example with iconv") from error
+        except (OSError, EOFError) as error:
+            raise InputError(f"{name} cannot be unpacked: {error}") from error
+
+
+def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from rest
+
+
+def _distinct_names(header: list[str]) -> list[str]:
+    """Names that DuckDB can hold: not empty, and distinct even where case is ignored.
+
+    >>> _distinct_names(["", "a", "A"])
+    ['column_1', 'a', 'A_3']
+    """
+    names: list[str] = []
+    for number, name in enumerate(header, start=1):
+        name = name or f"column_{number}"
+        taken = {other.lower() for other in names}
+        names.append(name if name.lower() not in taken else f"{name}_{number}")
+    return names
+
+
+def _must_exist(path: str) -> None:
+    file = Path(path)
+    if file.is_dir():
+        raise InputError(f"{path} is a folder: give a file")
+    if not file.exists():
+        beside = [other.name for other in file.parent.iterdir()] if file.parent.is_dir() else []
+        near = difflib.get_close_matches(file.name, beside, n=1)
+        hint = f" (did you mean {file.parent / near[0]}?)" if near else ""
+        raise InputError(f"there is no file {path}{hint}")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"no permission to read {path}")
+
+
+def _about_bad_rows(name: str, message: str) -> str:
+    """DuckDB's page about a malformed line, in one sentence."""
+    found = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in message.splitlines())}
+    line = found.get("Invalid Input Error", "").rpartition(" ")[2]
+    if "utf-8" in message:
+        return f"{name}, line {line}: not UTF-8 text; convert it, for example with iconv"
+    if "Expected Number of Columns" in found:
+        expected, _, seen = found["Expected Number of Columns"].partition(" Found:")
+        return f"{name}, line {line}: {seen.strip()} entries where the header has {expected}; correct that line"
+    return f"{name}: {_first_line(message)}"
+
+
+def _first_line(message: object) -> str:
+    return str(message).splitlines()[0].partition("Error: ")[2] or str(message).splitlines()[0]
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,93 @@
+"""`shrink`: a data frame in, the same kind of data frame with estimates out. `estimate`: the same for arrays."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, TypeVar
+
+import duckdb
+import narwhals as nw
+import numpy as np
+from ebformer.estimators.catalogue import DEFAULT, find
+from numpy.typing import ArrayLike, NDArray
+
+from ebformer.binning import coarsened, distinct_rows
+from ebformer.check import ModelWarning
+from ebformer.errors import InputError
+from ebformer.estimators.base import Estimator
+from ebformer.tables.checking import check_fit, warnings_of
+from ebformer.tables.columns import Columns, Missing, room_for
+from ebformer.tables.duck import DuckTable
+from ebformer.tables.eager import EagerTable
+from ebformer.tables.fit import BLOCK, Wanted, fit_table, remarks
+from ebformer.tables.observations import Source, observe
+from ebformer.tables.spark import SparkTable
+from ebformer.tally import Tally, exposures, whole_numbers
+
+Frame = TypeVar("Frame")
+
+
+def shrink(
+    frame: Frame,
+    count: str,
+    exposure: str | None = None,
+    group: str | None = None,
+    *,
+    method: str | Estimator = DEFAULT,
+    interval: float | None = None,
+    future: float | None = None,
+    top: int | None = None,
+    missing: Missing = "error",
+) -> Frame:
+    """The same table with the columns `estimate`, `lower` and `upper`, and more where asked for.
+
+    `frame` is a pandas, polars or pyarrow table, a DuckDB relation or a PySpark frame; the last two are grouped and
+    joined where they live, and only the distinct observations travel. `group` fits each group apart, `interval` is the
+    level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next period's exposure,
+    `top` adds `expected_rank` and `p_top`. Rows with a missing entry are an error, or kept without answers.
+
+    >>> import polars
+    >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
+    >>> import warnings; warnings.simplefilter("ignore")
+    >>> shrink(goals, count="goals", method="gamma").columns
+    ['player', 'goals', 'estimate', 'lower', 'upper']
+    """
+    source, columns, wanted = source_of(frame), Columns(count, exposure, group), Wanted(interval, future, top)
+    observations = observe(source, columns, missing)
+    fit = fit_table(observations, find(method))
+    room_for(fit.new_columns(wanted), source.names)
+    checks = check_fit(fit, observations, np.random.default_rng(0))
+    for sentence in remarks(fit, observations) + warnings_of(checks, group):
+        warnings.warn(sentence, ModelWarning, stacklevel=2)
+    answers = fit.answers(observations, wanted)
+    shrunken: Frame = source.with_answers(columns, observations.width, observations.keys, answers)
+    return shrunken
+
+
+def source_of(frame: Any) -> Source:
+    """The source that can read this table."""
+    if isinstance(frame, duckdb.DuckDBPyRelation):
+        return DuckTable(frame)
+    if type(frame).__module__.startswith("pyspark."):
+        return SparkTable(frame)
+    try:
+        return EagerTable(nw.from_native(frame))
+    except TypeError as error:
+        known = "a pandas, polars or pyarrow table, a DuckDB relation or a PySpark frame"
+        raise InputError(f"cannot shrink a {type(frame).__name__}: give {known}, or arrays to estimate") from error
+
+
+def estimate(
+    counts: ArrayLike, exposure: ArrayLike | None = None, *, method: str | Estimator = DEFAULT
+) -> NDArray[np.float64]:
+    """E[theta | x] for every count, under the prior that the method reads off all of them.
+
+    >>> estimate([0, 0, 1, 0, 7], method="mle").tolist()
+    [0.0, 0.0, 1.0, 0.0, 7.0]
+    """
+    x = whole_numbers(counts, "counts")
+    t = None if exposure is None else np.broadcast_to(exposures(exposure), x.shape)
+    rule = find(method)(coarsened(Tally.of(x, t)))
+    first, which = distinct_rows(x, t)
+    blocks = np.array_split(first, 1 + first.size // BLOCK)
+    return np.asarray(np.concatenate([rule(x[at], None if t is None else t[at]) for at in blocks])[which])
