@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from ebformer.errors import ExposureError
 from ebformer.rule import Rule
@@ -32,6 +32,10 @@ class Estimator(ABC):
     def fit(self, tally: Tally) -> Rule:
         """The method itself. The tally has no exposure, unless units differ and `unequal_exposure` is promised."""
 
+    def at_exposure(self, exposure: float) -> Self:
+        """This method for bare counts: an option that bounds theta then bounds exposure * theta. Most have none."""
+        return self
+
     def __call__(self, tally: Tally) -> Rule:
         """Fit the tally, whatever its exposures, or refuse in one sentence."""
         common = tally.common_exposure
@@ -42,4 +46,4 @@ class Estimator(ABC):
             )
         if common is None or tally.exposure is None:
             return self.fit(tally)
-        return self.fit(tally.unexposed()).at_exposure(common)
+        return self.at_exposure(common).fit(tally.unexposed()).at_exposure(common)

@@ -1,0 +1,1 @@
+"""Empirical Bayes for counts: pre-trained transformers and certified classical estimators."""

@@ -1,0 +1,50 @@
+"""The minimax rule (the paper's gold standard): Bayes against the least favourable prior on [0, theta_max]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from ebformer.errors import InputError
+from ebformer.estimators.base import Estimator
+from ebformer.estimators.least_favourable import LARGEST, least_favourable
+from ebformer.rule import BayesRule
+from ebformer.tally import Tally
+
+__all__ = ["Minimax", "least_favourable"]
+
+
+@dataclass(frozen=True)
+class Minimax(Estimator):
+    """The Bayes rule of the prior on [0, theta_max] with the largest mmse; it has the least largest risk there.
+
+    `theta_max` bounds the rates; it defaults to the largest count (1 if all are 0), over the exposure, and is the
+    largest atom of `rule.prior`. The data play no other part: no rule can promise more without empirical Bayes.
+
+    >>> rule = Minimax(theta_max=50.0)(Tally.of([3, 14, 15]))
+    >>> rule([0, 15, 90]).round(2)
+    array([ 4.73, 18.69, 50.  ])
+    >>> rule.convergence.reached
+    True
+    """
+
+    name: ClassVar[str] = "minimax"
+    monotone: ClassVar[bool] = True
+    answers_unseen: ClassVar[bool] = True
+    unequal_exposure: ClassVar[bool] = False
+
+    theta_max: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.theta_max is not None and not 0 < self.theta_max <= LARGEST:
+            raise InputError(f"theta_max is {self.theta_max:g}: give a positive number of at most {LARGEST:g}")
+
+    def at_exposure(self, exposure: float) -> Self:
+        """The bound on the mean count of a unit with this exposure."""
+        return self if self.theta_max is None else replace(self, theta_max=self.theta_max * exposure)
+
+    def fit(self, tally: Tally) -> BayesRule:
+        """The same rule for every tally with the same theta_max."""
+        theta_max = float(max(tally.values[-1], 1)) if self.theta_max is None else self.theta_max
+        prior, convergence = least_favourable(theta_max)
+        return BayesRule(self.name, prior, convergence=convergence)
