@@ -1,4 +1,4 @@
-/* Softmax attention with multiplicities over ragged sequences, forward and backward, on one thread.
+/* Softmax and linear attention with multiplicities over ragged sequences, forward and backward, on one thread.
  *
  * The tokens of all sequences are stacked in one array [T, 3 d] of queries, keys and values (heads contiguous within
  * each); sequence b owns rows start[b] .. start[b+1]-1. Key j adds bias[j], the log of its multiplicity, to its logits.
@@ -128,4 +128,49 @@ void backward(const float *qkv, const float *bias, const int64_t *start, int64_t
                 }
         }
     }
+}
+
+/* Linear attention out_i = q_i S, S = sum_j share_j k_j v_j^T within every sequence; out [T, d]. */
+void linear_forward(const float *qkv, const float *share, const int64_t *start, int64_t sequences, int64_t heads, float *out) {
+    const int64_t d = heads * D, stride = 3 * d;
+    for (int64_t b = 0; b < sequences; b++)
+        for (int64_t h = 0; h < heads; h++) {
+            float S[D][D] = {{0}};
+            for (int64_t j = start[b]; j < start[b + 1]; j++) {
+                const float *k = qkv + j * stride + d + h * D, *v = k + d;
+                EACH_COORDINATE for (int e = 0; e < D; e++) S[c][e] += share[j] * k[c] * v[e];
+            }
+            for (int64_t i = start[b]; i < start[b + 1]; i++) {
+                float row[D] = {0};
+                EACH_COORDINATE for (int e = 0; e < D; e++) row[e] += qkv[i * stride + h * D + c] * S[c][e];
+                EACH_COORDINATE out[i * d + h * D + c] = row[c];
+            }
+        }
+}
+
+/* dqkv [T, 3 d] from g = dout [T, d]: S receives dS = sum_i q_i g_i^T. */
+void linear_backward(const float *qkv, const float *share, const int64_t *start, int64_t sequences, int64_t heads,
+                     const float *dout, float *dqkv) {
+    const int64_t d = heads * D, stride = 3 * d;
+    for (int64_t b = 0; b < sequences; b++)
+        for (int64_t h = 0; h < heads; h++) {
+            float S[D][D] = {{0}}, dS[D][D] = {{0}};
+            for (int64_t j = start[b]; j < start[b + 1]; j++) {
+                const float *q = qkv + j * stride + h * D, *k = q + d, *v = k + d, *g = dout + j * d + h * D;
+                EACH_COORDINATE for (int e = 0; e < D; e++) {
+                    S[e][c] += share[j] * k[c] * v[e]; /* transposed, so that the loops below run along rows */
+                    dS[c][e] += q[c] * g[e];
+                }
+            }
+            for (int64_t j = start[b]; j < start[b + 1]; j++) {
+                const float *k = qkv + j * stride + d + h * D, *v = k + d, *g = dout + j * d + h * D;
+                float dq[D] = {0}, dk[D] = {0}, dv[D] = {0}, *dQ = dqkv + j * stride + h * D;
+                EACH_COORDINATE for (int e = 0; e < D; e++) {
+                    dq[e] += g[c] * S[c][e];
+                    dk[c] += dS[c][e] * v[e];
+                    dv[e] += k[c] * dS[c][e];
+                }
+                EACH_COORDINATE { dQ[c] = dq[c]; dQ[d + c] = share[j] * dk[c]; dQ[2 * d + c] = share[j] * dv[c]; }
+            }
+        }
 }

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import Function, FunctionCtx
+from torch.autograd import Function
 
 from ebformer.transformer.architecture import Architecture, FeatureMap
 
@@ -48,32 +48,62 @@ def kernel(head_dimension: int) -> ctypes.CDLL | None:
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     loaded.forward.argtypes = [pointer] * 3 + [integer] * 2 + [ctypes.c_float] + [pointer] * 2
     loaded.backward.argtypes = [pointer] * 3 + [integer] * 2 + [ctypes.c_float] + [pointer] * 4
+    loaded.linear_forward.argtypes = [pointer] * 3 + [integer] * 2 + [pointer]
+    loaded.linear_backward.argtypes = [pointer] * 3 + [integer] * 2 + [pointer] * 2
     return loaded
 
 
-class CompiledAttention(Function):
-    """attention.c as a differentiable function of qkv [T, 3 d]."""
+class CompiledSoftmax(Function):
+    """Softmax attention of attention.c as a differentiable function of qkv [T, 3 d]."""
 
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, bias: Tensor, start: Tensor, heads: int, library: ctypes.CDLL) -> Tensor:
-        qkv = qkv.contiguous()
-        tokens, width = qkv.shape[0], qkv.shape[1] // 3
-        out, lse = qkv.new_empty(tokens, width), qkv.new_empty(tokens, heads)
+        qkv, width = qkv.contiguous(), qkv.shape[1] // 3
+        out, lse = qkv.new_empty(len(qkv), width), qkv.new_empty(len(qkv), heads)
         scale = (width // heads) ** -0.5
-        shared = (qkv.data_ptr(), bias.data_ptr(), start.data_ptr(), len(start) - 1, heads, scale)
-        library.forward(*shared, out.data_ptr(), lse.data_ptr())
+        library.forward(*pointers(qkv, bias, start), len(start) - 1, heads, scale, *pointers(out, lse))
         ctx.save_for_backward(qkv, bias, start, out, lse)
         ctx.rest = (heads, scale, library)
         return out
 
     @staticmethod
-    def backward(ctx: FunctionCtx, *gradients: Tensor) -> tuple[Tensor, None, None, None, None]:
-        qkv, bias, start, out, lse = ctx.saved_tensors  # type: ignore[attr-defined]
-        heads, scale, library = ctx.rest  # type: ignore[attr-defined]
-        dout, dqkv = gradients[0].contiguous(), torch.empty_like(qkv)
-        shared = (qkv.data_ptr(), bias.data_ptr(), start.data_ptr(), len(start) - 1, heads, scale)
-        library.backward(*shared, out.data_ptr(), lse.data_ptr(), dout.data_ptr(), dqkv.data_ptr())
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None, None]:
+        qkv, bias, start, out, lse = ctx.saved_tensors
+        heads, scale, library = ctx.rest
+        dqkv, given = torch.empty_like(qkv), pointers(qkv, bias, start)
+        library.backward(*given, len(start) - 1, heads, scale, *pointers(out, lse, gradients[0].contiguous(), dqkv))
         return dqkv, None, None, None, None
+
+
+class CompiledLinear(Function):
+    """Linear attention of attention.c as a differentiable function of qkv [T, 3 d]."""
+
+    @staticmethod
+    def forward(ctx: Any, qkv: Tensor, share: Tensor, start: Tensor, heads: int, library: ctypes.CDLL) -> Tensor:
+        qkv = qkv.contiguous()
+        out = qkv.new_empty(len(qkv), qkv.shape[1] // 3)
+        library.linear_forward(*pointers(qkv, share, start), len(start) - 1, heads, out.data_ptr())
+        ctx.save_for_backward(qkv, share, start)
+        ctx.rest = (heads, library)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None, None]:
+        qkv, share, start = ctx.saved_tensors
+        heads, library = ctx.rest
+        dqkv, dout = torch.empty_like(qkv), gradients[0].contiguous()
+        library.linear_backward(*pointers(qkv, share, start), len(start) - 1, heads, *pointers(dout, dqkv))
+        return dqkv, None, None, None, None
+
+
+def pointers(*tensors: Tensor) -> list[int]:
+    """Where contiguous tensors begin in memory."""
+    return [tensor.data_ptr() for tensor in tensors]
+
+
+def compiled(qkv: Tensor, heads: int) -> ctypes.CDLL | None:
+    """The kernel that can run on these tensors, if there is one."""
+    return kernel(qkv.shape[1] // 3 // heads) if qkv.device.type == "cpu" and qkv.dtype == torch.float32 else None
 
 
 def padded_attention(qkv: Tensor, bias: Tensor, start: Tensor, heads: int) -> Tensor:
@@ -95,14 +125,24 @@ def softmax_attention(qkv: Tensor, multiplicity: Tensor, start: Tensor, heads: i
     Sequence b owns rows start[b] to start[b + 1] - 1. A token of multiplicity 0 is attended by nobody.
     """
     bias = multiplicity.log().clamp_min(-1e30)
-    library = kernel(qkv.shape[1] // 3 // heads) if qkv.device.type == "cpu" and qkv.dtype == torch.float32 else None
+    library = compiled(qkv, heads)
     if library is None:
         return padded_attention(qkv, bias, start, heads)
-    return CompiledAttention.apply(qkv, bias, start, heads, library)  # type: ignore[no-any-return,no-untyped-call]
+    return CompiledSoftmax.apply(qkv, bias, start, heads, library)  # type: ignore[no-any-return,no-untyped-call]
 
 
-def linear_attention(qkv: Tensor, share: Tensor, tally: Tensor, tallies: int, architecture: Architecture) -> Tensor:
+def linear_attention(qkv: Tensor, share: Tensor, start: Tensor, tally: Tensor, architecture: Architecture) -> Tensor:
     """phi(q) (phi(k)^T diag(share) v) within every tally, share = multiplicity / n: qkv [T, 3 d] gives [T, d]."""
+    library, heads = compiled(qkv, architecture.heads), architecture.heads
+    if library is not None and architecture.feature_map == "identity" and not architecture.normalised:
+        return CompiledLinear.apply(qkv, share, start, heads, library)  # type: ignore[no-any-return,no-untyped-call]
+    return plain_linear_attention(qkv, share, tally, len(start) - 1, architecture)
+
+
+def plain_linear_attention(
+    qkv: Tensor, share: Tensor, tally: Tensor, tallies: int, architecture: Architecture
+) -> Tensor:
+    """The formula of attention.c in plain torch, for every feature map and normalisation."""
     q, k, v = qkv.unflatten(-1, (3, architecture.heads, -1)).unbind(1)  # each [T, heads, c]
     feature = FEATURE_MAPS[architecture.feature_map]
     q, k = feature(q), feature(k) * share[:, None, None]

@@ -63,7 +63,7 @@ class Attention(nn.Module):
         if self.architecture.attention == "softmax":
             mixed = softmax_attention(qkv, tokens.multiplicity, tokens.start, heads)
         else:
-            mixed = linear_attention(qkv, tokens.share, tokens.tally, len(tokens.start) - 1, self.architecture)
+            mixed = linear_attention(qkv, tokens.share, tokens.start, tokens.tally, self.architecture)
         return self.out(mixed)  # type: ignore[no-any-return]
 
 
