@@ -1,0 +1,80 @@
+"""The early-stopped EM approximation of the NPMLE: a different estimator, with lower regret than the exact one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ebformer.channel import deviance
+from ebformer.estimators.base import Estimator
+from ebformer.posterior import Floats
+from ebformer.prior import Prior
+from ebformer.rule import BayesRule, Convergence
+from ebformer.tally import Tally
+
+
+@dataclass(frozen=True)
+class NpmleEm(Estimator):
+    """EM for the mixing weights on a fixed grid, stopped once a step moves them by less than `tolerance` in L1:
+
+        w_j <- w_j D(theta_j),   D(theta) = sum_x (N(x)/n) p(x | theta) / f(x),   f(x) = sum_j w_j p(x | theta_j).
+
+    `nodes` points, even in sqrt(theta) from min x/t to max x/t, start with weight proportional to their width in theta.
+    Stopping early regularises: this is the estimator that the paper benchmarks as NPMLE (Laird 1978 for the EM).
+
+    >>> rule = NpmleEm()(Tally.of([0, 0, 3, 1, 12]))
+    >>> rule([0, 12]).round(2)
+    array([ 0.43, 11.92])
+    >>> rule.convergence.reached
+    True
+    """
+
+    name: ClassVar[str] = "npmle-em"
+    monotone: ClassVar[bool] = True
+    answers_unseen: ClassVar[bool] = True
+    unequal_exposure: ClassVar[bool] = True
+
+    nodes: int = 300
+    tolerance: float = 10**-3.5
+    steps: int = 10_000
+
+    def fit(self, tally: Tally) -> BayesRule:
+        """Run EM from the flat start until it slows down."""
+        rates = tally.values / tally.exposures
+        theta = np.linspace(np.sqrt(rates.min()), np.sqrt(rates.max()), self.nodes) ** 2
+        if theta[0] == theta[-1]:
+            done = Convergence(0.0, 0, True, MEANING)
+            return BayesRule(self.name, Prior(theta[:1], [1.0]), convergence=done)
+        kernel = np.exp(-deviance(tally.values[:, None], tally.exposures[:, None] * theta))
+        width = np.gradient(theta)
+        weights, moved, step = expectation_maximisation(
+            kernel, tally.multiplicity / tally.n, width / width.sum(), self.tolerance, self.steps
+        )
+        evidence = Convergence(moved, step, moved < self.tolerance, MEANING)
+        return BayesRule(self.name, Prior(theta, weights), convergence=evidence)
+
+
+MEANING = "L1 change of the weights in the last step"
+
+
+def expectation_maximisation(
+    kernel: Floats, frequency: Floats, weights: Floats, tolerance: float, steps: int
+) -> tuple[Floats, float, int]:
+    """Iterate w <- w * K'(q / K w) from the given weights: the new weights, the last L1 change and the steps taken.
+
+    `kernel` [u, k] holds p(x | theta) up to a factor per row, `frequency` q [u] sums to 1, `weights` [k].
+
+    >>> expectation_maximisation(np.eye(2), np.array([0.25, 0.75]), np.array([0.5, 0.5]), 1e-9, 10)
+    (array([0.25, 0.75]), 0.0, 2)
+    """
+    moved = np.inf
+    transposed = np.ascontiguousarray(kernel.T)
+    for step in range(1, steps + 1):
+        new = weights * (transposed @ (frequency / (kernel @ weights)))
+        moved = float(np.abs(new - weights).sum())
+        weights = new
+        if moved < tolerance:
+            break
+    return weights, moved, step
