@@ -148,7 +148,7 @@ class _Risks:
         return Prior(np.append(a, self.floor), np.append(w, self.mass))
 
     def peaks(self, t: Floats) -> tuple[Floats, Floats]:
-        """The local maxima of the risk on [0, theta_max], by sign changes of r' and then polished, and their heights."""
+        """The local maxima of the risk on [0, theta_max], by sign changes of r', polished, and their heights."""
         grid = self.even(0.0, 0.05)
         slope = self.risk(grid, t, derivatives=1)[1]
         at = np.flatnonzero((slope[:-1] > 0) & (slope[1:] <= 0))
@@ -169,8 +169,8 @@ class _Risks:
 def _first_atoms(risks: _Risks) -> tuple[Floats, Floats, int]:
     """Optimal weights on a grid, one atom for each heap of them.
 
-    For large theta_max all but the floor's mass lies within 4 to 6 theta_max^(1/6) of the end in sqrt(theta), the scale of
-    Airy's equation, so the grid need not start at 0.
+    For large theta_max all but the floor's mass lies within 4 to 6 theta_max^(1/6) of the end in sqrt(theta), the
+    scale of Airy's equation, so the grid need not start at 0.
     """
     a = risks.even(max(0.0, np.sqrt(risks.theta_max) - 7 * risks.theta_max ** (1 / 6)), SPACING)
     w = np.full(a.size, risks.rest / a.size)
