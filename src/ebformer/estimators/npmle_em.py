@@ -69,12 +69,10 @@ def expectation_maximisation(
     >>> expectation_maximisation(np.eye(2), np.array([0.25, 0.75]), np.array([0.5, 0.5]), 1e-9, 10)
     (array([0.25, 0.75]), 0.0, 2)
     """
-    moved = np.inf
     transposed = np.ascontiguousarray(kernel.T)
-    for step in range(1, steps + 1):
+    moved, step = np.inf, 0
+    while moved >= tolerance and step < steps:
         new = weights * (transposed @ (frequency / (kernel @ weights)))
         moved = float(np.abs(new - weights).sum())
-        weights = new
-        if moved < tolerance:
-            break
+        weights, step = new, step + 1
     return weights, moved, step
