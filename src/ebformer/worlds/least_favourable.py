@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ebformer.estimators.least_favourable import least_favourable
 from ebformer.worlds.base import Floats, World
 
 
@@ -22,8 +23,6 @@ class LeastFavourable(World):
     name: ClassVar[str] = "least-favourable"
 
     def sample(self, rng: np.random.Generator, theta_max: Floats, fineness: int) -> tuple[Floats, Floats]:
-        from ebformer.estimators.minimax import least_favourable
-
         priors = [least_favourable(float(end))[0] for end in theta_max]
         atoms, weights = np.zeros((2, len(priors), max(map(len, priors), default=1)))
         for row, prior in enumerate(priors):
