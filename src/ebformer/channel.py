@@ -39,12 +39,15 @@ def deviance(x: ArrayLike, mean: ArrayLike) -> NDArray[np.float64]:
 
     >>> deviance([0, 3, 3], [2.0, 3.0, 0.0]).tolist()
     [2.0, 0.0, inf]
+    >>> round(float(deviance(1, 1e-30)), 6)
+    68.077553
     """
     x, mean = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(mean, dtype=np.float64))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        excess = (mean - x) / x
-        # x (excess - log(1 + excess)): the error is of order eps |mean - x| instead of eps x.
-        return np.where(x > 0, x * (excess - np.log1p(excess)), mean)
+        ratio, excess = mean / x, (mean - x) / x
+        # Near x, log1p keeps the error at eps |mean - x|, not eps x; far below it, where excess rounds to -1, log does.
+        log_ratio = np.where(excess > -0.5, np.log1p(excess), np.log(ratio))
+        return np.where(x > 0, x * (excess - log_ratio), mean)
 
 
 def log_peak(x: ArrayLike) -> NDArray[np.float64]:
