@@ -26,13 +26,15 @@ Precision = Literal["float32", "float64"]
 
 EPSILON = 1e-5
 """Added to the variance in every layer norm."""
-SCORES = 2**22
-"""Attention scores held at once: 16 MB in float32, reached by 8 heads at about 700 distinct values."""
-COLUMNS = 1024
-"""Tokens held at once by the widest arrays of a layer."""
-SAFE = 60.0
-"""Scores within +- SAFE can be exponentiated and summed in float32 as they are."""
-
+COLUMNS = 256
+"""Tokens in the MLP at once, so that its arrays stay in the cache of one core."""
+SCORES = 2**16
+"""Attention scores at once, for the same reason; beyond about 90 distinct values the tokens take turns."""
+PRODUCT = 2**19
+"""Multiplications in one matrix product, at most: OpenBLAS would share larger ones among threads, whose meeting takes
+longer than the product itself."""
+NORMALISERS = (1e-25, 1e30)
+"""Where the sum of a softmax lies here, nothing that matters has overflowed or underflowed, in float32 either."""
 TINY = 1e-37
 """Added to normalisers: a token that ReLU features give no kernel mass at all then gathers 0 instead of 0 / 0."""
 
@@ -118,7 +120,7 @@ def forward(network: Network, x: Array, share: Array, n: Array, trace: list[Arra
             trace.append(h.T.reshape(b, u, -1).copy())
 
     # What leaves the range of floats is on its way to an exact 0 or 1 in the softmax or the GELU.
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         record()
         for layer in network.layers:
             h += attention(a, layer, normalised(h).reshape(-1, b, u), share)
@@ -126,14 +128,17 @@ def forward(network: Network, x: Array, share: Array, n: Array, trace: list[Arra
                 for columns in blocks(b * u, COLUMNS):
                     h[:, columns] += mlp(layer, normalised(h[:, columns]))
             record()
-        answer = affine(network.head, normalised(h)).astype(np.float64).reshape(b, u)
+        answer = affine(network.head, normalised(h)).reshape(b, u).astype(np.float64)
     return gelu(answer) if a.embedding == "linear" else (stabilised(x) + answer) ** 2 / 4
 
 
 def affine(by: Affine, h: Array) -> Array:
     """W h + w for every column of h."""
-    out: Array = by[0] @ h
-    out += by[1]
+    weight, bias = by
+    out = np.empty((len(weight), h.shape[1]), dtype=h.dtype)
+    for columns in blocks(h.shape[1], max(16, (PRODUCT - 1) // weight.size // 16 * 16)):
+        np.matmul(weight, h[:, columns], out=out[:, columns])
+    out += bias
     return out
 
 
@@ -159,8 +164,9 @@ def attention(a: Architecture, layer: Layer, c: Array, share: Array) -> Array:
     if a.attention == "linear":
         np.matmul(values @ feature_map(a, keys), feature_map(a, q), out=by_head)
     else:
-        for columns in blocks(u, max(1, SCORES // (b * a.heads * k))):
-            np.matmul(values, exponentiated(keys @ q[..., columns]), out=by_head[..., columns])
+        for tally in range(b):
+            for columns in blocks(u, max(1, SCORES // (a.heads * k))):
+                softmax_mixture(q[tally, ..., columns], keys[tally], values[tally], by_head[tally, ..., columns])
     mixed = mixed.reshape(a.heads, -1, b * u)
     if a.attention == "softmax" or a.normalised:
         mixed[:, -1] += TINY
@@ -173,11 +179,19 @@ def _by_head(rows: Array, heads: int) -> Array:
     return rows.reshape(heads, -1, *rows.shape[1:]).transpose(2, 0, 1, 3)
 
 
-def exponentiated(scores: Array) -> Array:
-    """exp of the scores [.., k, u], in place, up to a factor per column that normalising removes."""
-    if scores.max() > SAFE or scores.min() < -SAFE:
+def softmax_mixture(q: Array, keys: Array, values: Array, out: Array) -> None:
+    """values exp(keys q), up to a factor per column: [heads, c, u], [heads, k, c], [heads, v, k] to out [heads, v, u].
+
+    The usual guard subtracts the largest score of every column first, which takes longer than both products. It is only
+    needed where the sums, which come last among the values, betray an overflow or underflow.
+    """
+    scores = keys @ q  # [heads, k, u]
+    np.matmul(values, np.exp(scores, out=scores), out=out)
+    sums = out[:, -1]
+    if not (NORMALISERS[0] < sums.min() and sums.max() < NORMALISERS[1]):
+        np.matmul(keys, q, out=scores)
         scores -= scores.max(axis=-2, keepdims=True)
-    return np.exp(scores, out=scores)
+        np.matmul(values, np.exp(scores, out=scores), out=out)
 
 
 def feature_map(a: Architecture, y: Array) -> Array:
