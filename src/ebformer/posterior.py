@@ -17,6 +17,9 @@ from ebformer.prior import GammaPrior, Prior
 Floats = NDArray[np.float64]
 AnyPrior = Prior | GammaPrior
 
+BLOCK = 4096
+"""Observations are weighed against all atoms in blocks of this many, which bounds the memory."""
+
 
 class Posterior(Protocol):
     """What is known of theta after seeing x; every answer has the shape of x, unless it says otherwise."""
@@ -53,13 +56,26 @@ def tails(level: float) -> tuple[float, float]:
     return (1 - level) / 2, (1 + level) / 2
 
 
+def probabilities(q: ArrayLike) -> Floats:
+    """Numbers in [0, 1], or an `InputError` that names the first offender.
+
+    >>> probabilities([0.05, 0.95]).tolist()
+    [0.05, 0.95]
+    """
+    levels = np.asarray(q, dtype=np.float64)
+    bad = ~((levels >= 0) & (levels <= 1))
+    if bad.any():
+        raise InputError(f"the level of a quantile is {levels[bad].flat[0]:g}: give a probability between 0 and 1")
+    return levels
+
+
 def log_marginal(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Floats:
     """log f_G(x) = log E_G[p(x | theta)], broadcasting x and exposure.
 
     >>> log_marginal(Prior([1.0], [1.0]), [0, 1]).tolist()
     [-1.0, -1.0]
     """
-    return _log_marginal(prior, *_observations(x, exposure))
+    return _log_marginal(prior, *observations(x, exposure))
 
 
 def bayes_rule(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Floats:
@@ -68,7 +84,11 @@ def bayes_rule(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Floa
     >>> bayes_rule(GammaPrior(2.0, 1.0), [0, 4]).tolist()
     [1.0, 3.0]
     """
-    return posterior(prior, x, exposure).mean
+    counts, t = observations(x, exposure)
+    if counts.size <= BLOCK or isinstance(prior, GammaPrior):
+        return _posterior(prior, counts, t).mean
+    parts = np.array_split(np.stack([counts.ravel(), t.ravel()]), -(-counts.size // BLOCK), axis=1)
+    return np.concatenate([_posterior(prior, *part).mean for part in parts]).reshape(counts.shape)
 
 
 def posterior(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Posterior:
@@ -77,7 +97,7 @@ def posterior(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Poste
     >>> posterior(Prior([1.0, 3.0], [0.5, 0.5]), 0).exceeds(2.0).round(4).item()
     0.1192
     """
-    return _posterior(prior, *_observations(x, exposure))
+    return _posterior(prior, *observations(x, exposure))
 
 
 def mmse(prior: AnyPrior, exposure: float = 1.0) -> float:
@@ -94,7 +114,7 @@ def mmse(prior: AnyPrior, exposure: float = 1.0) -> float:
     return total
 
 
-def likely_counts(prior: Prior, exposure: float = 1.0, block: int = 4096) -> list[NDArray[np.int64]]:
+def likely_counts(prior: Prior, exposure: float = 1.0) -> list[NDArray[np.int64]]:
     """The counts that carry all but 1e-15 of the marginal, in blocks that bound the memory of what follows.
 
     >>> [int(block[-1]) > 5 for block in likely_counts(Prior([1.0], [1.0]))]
@@ -103,12 +123,20 @@ def likely_counts(prior: Prior, exposure: float = 1.0, block: int = 4096) -> lis
     low, high = prior.atoms[0] * exposure, prior.atoms[-1] * exposure
     first = int(stats.poisson.ppf(1e-16, low)) if low > 0 else 0
     last = int(stats.poisson.isf(1e-16, high)) + 1
-    return np.array_split(np.arange(first, last + 1), 1 + (last - first) // block)
+    return np.array_split(np.arange(first, last + 1), 1 + (last - first) // BLOCK)
 
 
-def _observations(x: ArrayLike, exposure: ArrayLike) -> tuple[Floats, Floats]:
-    """Counts and exposures of one shape, checked."""
-    counts, t = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(exposure, dtype=np.float64))
+def observations(x: ArrayLike, exposure: ArrayLike) -> tuple[Floats, Floats]:
+    """Counts and exposures of one shape, checked.
+
+    >>> counts, t = observations([0, 3], 2.0)
+    >>> counts.tolist(), t.tolist()
+    ([0.0, 3.0], [2.0, 2.0])
+    """
+    try:
+        counts, t = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(exposure, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"x and exposure must be numbers whose shapes fit: {error}") from error
     bad = ~((counts >= 0) & (counts == np.floor(counts)) & (counts < np.inf))
     if bad.any():
         raise InputError(f"x is {counts[bad].flat[0]:g}: give whole numbers of at least 0")
@@ -171,7 +199,7 @@ class DiscretePosterior:
         return np.asarray((self.weights * (self.atoms - self.mean[..., None]) ** 2).sum(axis=-1))
 
     def quantile(self, q: ArrayLike) -> Floats:
-        levels = np.asarray(q, dtype=np.float64)
+        levels = probabilities(q)
         below = np.cumsum(self.weights, axis=-1)
         below[..., -1] = 1.0
         # A slack of a few ulp keeps a level that the cumulative sum meets up to rounding on the atom that meets it.
@@ -209,7 +237,7 @@ class GammaPosterior:
         return self.shape / self.rate**2
 
     def quantile(self, q: ArrayLike) -> Floats:
-        levels = np.asarray(q, dtype=np.float64)
+        levels = probabilities(q)
         return np.asarray(special.gammaincinv(_against(levels, self.shape), levels) / _against(levels, self.rate))
 
     def exceeds(self, c: ArrayLike) -> Floats:

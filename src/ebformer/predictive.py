@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from ebformer.channel import Poisson
 from ebformer.errors import InputError
-from ebformer.posterior import AnyPrior, DiscretePosterior, Floats, GammaPosterior, posterior, tails
+from ebformer.posterior import AnyPrior, DiscretePosterior, Floats, GammaPosterior, posterior, probabilities, tails
 
 Ints = NDArray[np.int64]
 
@@ -74,7 +74,7 @@ class PoissonMixture:
         return self.mean + self.future**2 * self.after.variance
 
     def pmf(self, y: ArrayLike) -> Floats:
-        return self._mixed(lambda count, rate: np.exp(Poisson().log_pmf(count, rate)), y)
+        return self._mixed(_poisson_pmf, y)
 
     def cdf(self, y: ArrayLike) -> Floats:
         return self._mixed(_poisson_cdf, y)
@@ -84,7 +84,7 @@ class PoissonMixture:
         weights, rates = self.after.weights[..., None, :], (self.future[..., None] * self.after.atoms)[..., None, :]
         return _integer_quantile(
             lambda y: (_poisson_cdf(y[..., None], rates) * weights).sum(axis=-1),
-            np.asarray(q, dtype=np.float64),
+            _below_one(q),
             self.future.shape,
             int(highest) + 1,
         )
@@ -126,8 +126,8 @@ class NegativeBinomial:
         return np.asarray(stats.nbinom.cdf(counts, shape, p))
 
     def quantile(self, q: ArrayLike) -> Ints:
-        levels, shape, p = self._against(q)
-        return np.asarray(stats.nbinom.ppf(levels, shape, p)).astype(np.int64)
+        levels, shape, p = self._against(_below_one(q))
+        return np.maximum(stats.nbinom.ppf(levels, shape, p), 0).astype(np.int64)
 
     def interval(self, level: float = 0.9) -> tuple[Ints, Ints]:
         low, high = tails(level)
@@ -138,6 +138,18 @@ class NegativeBinomial:
         counts = np.asarray(y, dtype=np.float64)
         trailing = self.shape.shape + (1,) * counts.ndim
         return counts, self.shape.reshape(trailing), (self.rate / (self.rate + self.future)).reshape(trailing)
+
+
+def _below_one(q: ArrayLike) -> Floats:
+    levels = probabilities(q)
+    if bool(np.any(levels == 1)):
+        raise InputError("the level of a quantile is 1, and no count is certain to be enough: give a number below 1")
+    return levels
+
+
+def _poisson_pmf(y: Floats, rate: Floats) -> Floats:
+    possible = (y >= 0) & (y == np.floor(y))
+    return np.where(possible, np.exp(Poisson().log_pmf(np.where(possible, y, 0.0), rate)), 0.0)
 
 
 def _poisson_cdf(y: Floats, rate: Floats) -> Floats:

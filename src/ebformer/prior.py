@@ -26,8 +26,10 @@ class Prior:
     weights: NDArray[np.float64]
 
     def __init__(self, atoms: ArrayLike, weights: ArrayLike) -> None:
-        a = np.atleast_1d(np.asarray(atoms, dtype=np.float64))
-        w = np.atleast_1d(np.asarray(weights, dtype=np.float64))
+        try:
+            a, w = (np.atleast_1d(np.asarray(numbers, dtype=np.float64)) for numbers in (atoms, weights))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the atoms and weights of a prior are numbers: {error}") from error
         if a.ndim != 1 or a.shape != w.shape or a.size == 0:
             raise InputError(f"a prior needs as many weights as atoms, at least one: got {w.shape} and {a.shape}")
         for name, array in (("atoms", a), ("weights", w)):
@@ -39,7 +41,9 @@ class Prior:
         if abs(total - 1.0) > 1e-6:
             raise InputError(f"the weights of a prior add up to 1, not {total:.9g}")
         a, cell = np.unique(a[w > 0], return_inverse=True)
-        w = np.bincount(cell, weights=w[w > 0], minlength=a.size) / total
+        w = np.asarray(np.bincount(cell, weights=w[w > 0]), dtype=np.float64)
+        # Weights that add up to 1 already, to rounding, keep their bits, so that a prior survives being written down.
+        w = w if abs(total - 1.0) < 1e-14 else w / total
         a.flags.writeable = w.flags.writeable = False
         object.__setattr__(self, "atoms", a)
         object.__setattr__(self, "weights", w)

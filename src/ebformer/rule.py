@@ -6,6 +6,7 @@ import json
 import os
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -13,12 +14,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebformer.atomic import replacing
-from ebformer.errors import ExposureError, InputError, NoPriorError
-from ebformer.posterior import AnyPrior, Floats, Posterior, bayes_rule, posterior
+from ebformer.errors import ExposureError, InputError, NoPriorError, WeightsError
+from ebformer.posterior import AnyPrior, Floats, Posterior, bayes_rule, observations, posterior
 from ebformer.predictive import Predictive, predictive
 from ebformer.prior import GammaPrior, Prior
+from ebformer.tally import exposures
 
 FORMAT, VERSION = "ebformer-rule", 1
+
+HOMES = {
+    "mle": "ebformer.estimators.mle",
+    "robbins": "ebformer.estimators.robbins",
+    "step": "ebformer.estimators.erm_monotone",
+    "network": "ebformer.estimators.pretrained",
+}
+"""Where the kinds of rules that are not in this module are defined: a file names a kind, never a module to import."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +75,12 @@ class Rule(ABC):
         return None
 
     def __call__(self, x: ArrayLike, exposure: ArrayLike | None = None) -> Floats:
-        """Estimates of theta, in the shape of x."""
-        return self._estimate(np.asarray(x), self._exposure(exposure))
+        """Estimates of theta, in the shape of x (and exposure, where units differ); equal questions are answered once."""
+        counts, t = observations(x, self._exposure(exposure))
+        if counts.size == 0 or not bool(np.all(t == t.flat[0])):
+            return self._estimate(counts, t)
+        asked, where = np.unique(counts, return_inverse=True)
+        return np.asarray(self._estimate(asked, np.asarray(t.flat[0]))[where].reshape(counts.shape))
 
     def posterior(self, x: ArrayLike, exposure: ArrayLike | None = None) -> Posterior:
         """The distribution of theta given x."""
@@ -81,7 +95,8 @@ class Rule(ABC):
         """The same fit in other units: every fitted unit had this exposure instead of 1, so rates shrink by it."""
 
     @abstractmethod
-    def _estimate(self, x: np.ndarray, exposure: Floats) -> Floats: ...
+    def _estimate(self, x: Floats, exposure: Floats) -> Floats:
+        """The answers to whole numbers x, at exposures of the same shape or at one exposure."""
 
     @abstractmethod
     def _content(self) -> dict[str, Any]: ...
@@ -90,8 +105,8 @@ class Rule(ABC):
     @abstractmethod
     def _from_content(cls, content: dict[str, Any], **common: Any) -> Rule: ...
 
-    def _exposure(self, exposure: ArrayLike | None) -> Floats:
-        return np.asarray(self.exposure if exposure is None else exposure, dtype=np.float64)
+    def _exposure(self, exposure: ArrayLike | None) -> ArrayLike:
+        return self.exposure if exposure is None else exposure
 
     def _known_prior(self) -> AnyPrior:
         if self.prior is None:
@@ -123,7 +138,7 @@ class Rule(ABC):
         """Read a rule that `save` wrote; nothing in the file is executed."""
         try:
             record = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is not a saved rule: write one with rule.save(path)") from error
         return Rule.from_record(record, path)
 
@@ -132,17 +147,23 @@ class Rule(ABC):
         """The rule that `record` wrote down; complaints name the path it came from."""
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise InputError(f"{path} is not a saved rule: write one with rule.save(path)")
-        if record.get("version") != VERSION or record.get("kind") not in Rule._kinds:
+        kind = str(record.get("kind"))
+        if kind in HOMES:
+            import_module(HOMES[kind])
+        if record.get("version") != VERSION or kind not in Rule._kinds:
             raise InputError(
-                f"{path} holds a rule of kind {record.get('kind')!r}, version {record.get('version')!r}, "
+                f"{path} holds a rule of kind {kind!r}, version {record.get('version')!r}, "
                 "which this ebformer cannot read: install the version that wrote it"
             )
         try:
             convergence = None if record["convergence"] is None else Convergence(**record["convergence"])
-            common = {"method": record["method"], "exposure": record["exposure"], "convergence": convergence}
-            return Rule._kinds[record["kind"]]._from_content(record["content"], **common)
-        except (KeyError, TypeError) as error:
-            raise InputError(f"{path} is damaged: {error} does not fit a rule of kind {record['kind']!r}") from error
+            exposure = float(exposures(record["exposure"])[0])
+            common = {"method": record["method"], "exposure": exposure, "convergence": convergence}
+            return Rule._kinds[kind]._from_content(record["content"], **common)
+        except WeightsError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} is damaged, for a rule of kind {kind!r}, at {error}: save it again") from error
 
 
 @dataclass(frozen=True)
@@ -168,7 +189,7 @@ class BayesRule(Rule):
         """Rates per unit of exposure: the prior shrinks by the same factor."""
         return replace(self, mixing=self.mixing.scaled(1.0 / exposure), exposure=exposure)
 
-    def _estimate(self, x: np.ndarray, exposure: Floats) -> Floats:
+    def _estimate(self, x: Floats, exposure: Floats) -> Floats:
         return bayes_rule(self.mixing, x, exposure)
 
     def _content(self) -> dict[str, Any]:
@@ -187,14 +208,14 @@ class CurveRule(Rule):
     """A rule without a prior: a curve over counts, for units that share one exposure. Subclasses define `curve`."""
 
     @abstractmethod
-    def curve(self, x: np.ndarray) -> Floats:
-        """The estimate of exposure * theta at every x."""
+    def curve(self, x: Floats) -> Floats:
+        """The estimate of exposure * theta at every x, whole numbers [u]."""
 
     def at_exposure(self, exposure: float) -> Self:
         """The same curve, divided by the exposure when it answers."""
         return replace(self, exposure=exposure)
 
-    def _estimate(self, x: np.ndarray, exposure: Floats) -> Floats:
+    def _estimate(self, x: Floats, exposure: Floats) -> Floats:
         if not bool(np.all(exposure == self.exposure)):
             raise ExposureError(
                 f"{self.method} was fitted at exposure {self.exposure:g} and cannot answer for another; "

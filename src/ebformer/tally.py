@@ -43,9 +43,9 @@ class Tally:
         seen = m > 0
         if not seen.any():
             raise InputError("every multiplicity is zero: a tally needs at least one unit")
-        x, m, t = _gather(x[seen], m[seen], None if t is None else t[seen])
         if float(m.sum(dtype=np.float64)) > LARGEST:
-            raise InputError("the multiplicities add up to more than 2^53 units")
+            raise InputError("the multiplicities add up to more than 2^53 units: tally at most that many")
+        x, m, t = _gather(x[seen], m[seen], None if t is None else t[seen])
         for array in (x, m, t):
             if array is not None:
                 array.flags.writeable = False
@@ -153,6 +153,8 @@ def exposures(numbers: ArrayLike) -> NDArray[np.float64]:
 
 def _vector(numbers: ArrayLike, name: str) -> NDArray[Any]:
     """One-dimensional and numeric, whatever was given; text and other objects are named and refused."""
+    if isinstance(numbers, np.ma.MaskedArray) and np.ma.is_masked(numbers):
+        raise InputError(f"{name}[{int(np.flatnonzero(numbers.mask)[0])}] is masked: leave such units out first")
     array = np.atleast_1d(np.asarray(numbers))
     if array.ndim != 1:
         raise InputError(f"{name} has {array.ndim} dimensions: give one number per unit in one dimension")
@@ -164,6 +166,8 @@ def _vector(numbers: ArrayLike, name: str) -> NDArray[Any]:
         for at, entry in enumerate(numbers if isinstance(numbers, list | tuple) else array.tolist()):
             if isinstance(entry, bool) or not isinstance(entry, int | float | np.integer | np.floating):
                 raise InputError(f"{name}[{at}] is {entry!r}, not a number")
+        if array.dtype.kind != "O":
+            raise InputError(f"{name}[0] is {array[0]!r}, not a number")
         array = array.astype(np.float64)
     return array
 
