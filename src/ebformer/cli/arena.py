@@ -36,9 +36,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--published", type=FILE, help="Regrets on those tallies (world, n, tally, estimator, regret) to compare with."
 )
-@click.option(
-    "--estimators", default="mle,robbins,erm-monotone,npmle,npmle-em", show_default=True, help="Comma-separated."
-)
+@click.option("--estimators", default="mle,robbins,erm,npmle,npmle-em", show_default=True, help="Comma-separated.")
 @click.option("--challenger", help="Whom to test against the others, by default the last estimator named.")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Table of losses: .csv or .parquet."
@@ -101,13 +99,10 @@ def command(
 
 def _estimators(names: str, theta_max: str) -> dict[str, Estimator]:
     """Entries of the catalogue; minimax is told the upper end of the priors, as in the paper."""
-    from ebformer.estimators.catalogue import find
-    from ebformer.estimators.minimax import Minimax
+    from ebformer.estimators.catalogue import estimator
 
-    chosen = {name: find(name) for name in names.split(",")}
-    if "minimax" in chosen and theta_max != "random":
-        chosen["minimax"] = Minimax(float(theta_max))
-    return chosen
+    known = {} if theta_max == "random" else {"minimax": {"theta_max": float(theta_max)}}
+    return {name: estimator(name, **known.get(name, {})) for name in names.split(",")}
 
 
 def _world(name: str, theta_max: str) -> World:
@@ -115,12 +110,11 @@ def _world(name: str, theta_max: str) -> World:
 
     if name not in WORLDS:
         raise InputError(f"there is no world {name}: choose from {', '.join(WORLDS)}")
-    if theta_max == "random":
-        return WORLDS[name](theta_max=PaperThetaMax())
     try:
-        return WORLDS[name](theta_max=float(theta_max))
+        end = PaperThetaMax() if theta_max == "random" else float(theta_max)
     except ValueError as error:
         raise InputError(f"theta_max is {theta_max!r}: give a positive number, or 'random'") from error
+    return WORLDS[name](theta_max=end)
 
 
 def _whole(text: str) -> int:
