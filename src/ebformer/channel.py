@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, xlogy
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def deviance(x: ArrayLike, mean: ArrayLike) -> NDArray[np.float64]:
 
 
 def log_peak(x: ArrayLike) -> NDArray[np.float64]:
-    """log p(x | x) = x log x - x - log x!, the largest log-probability that x can have.
+    """log p(x | x) = x log x - x - log x!, the largest log-probability that x can have; for real x as well.
 
     >>> float(log_peak(0)), round(float(log_peak(1)), 12)
     (0.0, -1.0)
@@ -63,5 +63,19 @@ def log_peak(x: ArrayLike) -> NDArray[np.float64]:
     remainder = (1 / 12 - (1 / 360 - 1 / (1260 * safe**2)) / safe**2) / safe
     series = -0.5 * np.log(2.0 * np.pi * safe) - remainder
     small = np.where(large, 1.0, x)
-    direct = small * np.log(np.maximum(small, 1.0)) - small - gammaln(small + 1.0)
+    direct = xlogy(small, small) - small - gammaln(small + 1.0)
     return np.where(large, series, direct)
+
+
+def negative_binomial_log_pmf(x: ArrayLike, shape: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
+    """log [Gamma(x + shape) / (Gamma(shape) x!) p^shape (1 - p)^x]: Poisson counts whose rates are gamma distributed.
+
+    Written by deviances, as a binomial of real size x + shape, so that it keeps its digits where the shape is large.
+
+    >>> negative_binomial_log_pmf([0, 1], 2.0, 0.5).round(6)
+    array([-1.386294, -1.386294])
+    """
+    x, shape, p = (np.asarray(number, dtype=np.float64) for number in (x, shape, p))
+    size = x + shape
+    peak = log_peak(shape) + log_peak(x) - log_peak(size) + np.log(shape / size)
+    return np.asarray(peak - deviance(shape, size * p) - deviance(x, size * (1 - p)))

@@ -23,3 +23,7 @@ class WeightsError(EbformerError, ValueError):
 
 class ConvergenceError(EbformerError, RuntimeError):
     """An iterative method could not certify its answer."""
+
+
+class ContractError(EbformerError, AssertionError):
+    """A method breaks a law that every estimator obeys."""

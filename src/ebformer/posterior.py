@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
-from ebformer.channel import deviance, log_peak
+from ebformer.channel import deviance, log_peak, negative_binomial_log_pmf
 from ebformer.errors import InputError
 from ebformer.prior import GammaPrior, Prior
 
@@ -115,14 +115,13 @@ def mmse(prior: AnyPrior, exposure: float = 1.0) -> float:
 
 
 def likely_counts(prior: Prior, exposure: float = 1.0) -> list[NDArray[np.int64]]:
-    """The counts that carry all but 1e-15 of the marginal, in blocks that bound the memory of what follows.
+    """The counts that carry all but 1e-15 of the marginal (by Chernoff's bound), in blocks that bound the memory.
 
     >>> [int(block[-1]) > 5 for block in likely_counts(Prior([1.0], [1.0]))]
     [True]
     """
     low, high = prior.atoms[0] * exposure, prior.atoms[-1] * exposure
-    first = int(stats.poisson.ppf(1e-16, low)) if low > 0 else 0
-    last = int(stats.poisson.isf(1e-16, high)) + 1
+    first, last = max(0, int(low - 9 * np.sqrt(low))), int(high + 9 * np.sqrt(high) + 30)
     return np.array_split(np.arange(first, last + 1), 1 + (last - first) // BLOCK)
 
 
@@ -159,7 +158,7 @@ def _(prior: Prior, x: Floats, t: Floats) -> Floats:
 
 @_log_marginal.register
 def _(prior: GammaPrior, x: Floats, t: Floats) -> Floats:
-    return np.asarray(stats.nbinom.logpmf(x, prior.shape, prior.rate / (prior.rate + t)))
+    return negative_binomial_log_pmf(x, prior.shape, prior.rate / (prior.rate + t))
 
 
 @singledispatch

@@ -8,11 +8,19 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
-from ebformer.channel import Poisson
+from ebformer.channel import Poisson, negative_binomial_log_pmf
 from ebformer.errors import InputError
-from ebformer.posterior import AnyPrior, DiscretePosterior, Floats, GammaPosterior, posterior, probabilities, tails
+from ebformer.posterior import (
+    AnyPrior,
+    DiscretePosterior,
+    Floats,
+    GammaPosterior,
+    posterior,
+    probabilities,
+    tails,
+)
 
 Ints = NDArray[np.int64]
 
@@ -80,13 +88,9 @@ class PoissonMixture:
         return self._mixed(_poisson_cdf, y)
 
     def quantile(self, q: ArrayLike) -> Ints:
-        highest = stats.poisson.isf(1e-16, self.after.atoms[-1] * self.future.max(initial=0.0))
         weights, rates = self.after.weights[..., None, :], (self.future[..., None] * self.after.atoms)[..., None, :]
         return _integer_quantile(
-            lambda y: (_poisson_cdf(y[..., None], rates) * weights).sum(axis=-1),
-            _below_one(q),
-            self.future.shape,
-            int(highest) + 1,
+            lambda y: (_poisson_cdf(y[..., None], rates) * weights).sum(axis=-1), _below_one(q), self.future.shape
         )
 
     def interval(self, level: float = 0.9) -> tuple[Ints, Ints]:
@@ -119,22 +123,21 @@ class NegativeBinomial:
 
     def pmf(self, y: ArrayLike) -> Floats:
         counts, shape, p = self._against(y)
-        return np.asarray(stats.nbinom.pmf(counts, shape, p))
+        return _on_counts(lambda whole: np.exp(negative_binomial_log_pmf(whole, shape, p)), counts)
 
     def cdf(self, y: ArrayLike) -> Floats:
-        counts, shape, p = self._against(y)
-        return np.asarray(stats.nbinom.cdf(counts, shape, p))
+        return _negative_binomial_cdf(*self._against(y))
 
     def quantile(self, q: ArrayLike) -> Ints:
-        levels, shape, p = self._against(_below_one(q))
-        return np.maximum(stats.nbinom.ppf(levels, shape, p), 0).astype(np.int64)
+        _, shape, p = self._against(np.zeros(1))
+        return _integer_quantile(lambda y: _negative_binomial_cdf(y, shape, p), _below_one(q), self.shape.shape)
 
     def interval(self, level: float = 0.9) -> tuple[Ints, Ints]:
         low, high = tails(level)
         return self.quantile(low), self.quantile(high)
 
     def _against(self, y: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Shape and success probability with trailing axes that broadcast against y."""
+        """y, and shape and success probability with trailing axes that broadcast against it."""
         counts = np.asarray(y, dtype=np.float64)
         trailing = self.shape.shape + (1,) * counts.ndim
         return counts, self.shape.reshape(trailing), (self.rate / (self.rate + self.future)).reshape(trailing)
@@ -148,20 +151,31 @@ def _below_one(q: ArrayLike) -> Floats:
 
 
 def _poisson_pmf(y: Floats, rate: Floats) -> Floats:
+    return _on_counts(lambda whole: np.exp(Poisson().log_pmf(whole, rate)), y)
+
+
+def _on_counts(pmf: Callable[[Floats], Floats], y: Floats) -> Floats:
+    """A probability mass function, and 0 where y is no count."""
     possible = (y >= 0) & (y == np.floor(y))
-    return np.where(possible, np.exp(Poisson().log_pmf(np.where(possible, y, 0.0), rate)), 0.0)
+    return np.where(possible, pmf(np.where(possible, y, 0.0)), 0.0)
 
 
 def _poisson_cdf(y: Floats, rate: Floats) -> Floats:
     return np.asarray(np.where(y < 0, 0.0, special.gammaincc(np.maximum(np.floor(y), 0) + 1.0, rate)))
 
 
-def _integer_quantile(cdf: Callable[[Floats], Floats], levels: Floats, shape: tuple[int, ...], highest: int) -> Ints:
-    """The smallest y in [0, highest] with cdf(y) >= level, by bisection; cdf keeps the shape of y."""
-    flat = np.broadcast_to(levels.reshape(-1), (*shape, levels.size))
-    below, above = np.full(flat.shape, -1.0), np.full(flat.shape, float(highest))
+def _negative_binomial_cdf(y: Floats, shape: Floats, p: Floats) -> Floats:
+    return np.asarray(np.where(y < 0, 0.0, special.betainc(shape, np.maximum(np.floor(y), 0) + 1.0, p)))
+
+
+def _integer_quantile(cdf: Callable[[Floats], Floats], levels: Floats, shape: tuple[int, ...]) -> Ints:
+    """The smallest y >= 0 with cdf(y) >= level, by doubling and bisection; cdf keeps the shape, shape + (levels,)."""
+    flat = np.broadcast_to(levels.reshape(-1), (*shape, levels.size)) * (1 - 1e-14)
+    below, above = np.full(flat.shape, -1.0), np.ones(flat.shape)
+    while bool(np.any(short := cdf(above) < flat)):
+        below, above = np.where(short, above, below), np.where(short, 2 * above, above)
     while bool(np.any(above - below > 1)):
         middle = np.floor((below + above) / 2)
-        reached = cdf(middle) >= flat * (1 - 1e-14)
+        reached = cdf(middle) >= flat
         below, above = np.where(reached, below, middle), np.where(reached, middle, above)
     return above.astype(np.int64).reshape(shape + levels.shape)

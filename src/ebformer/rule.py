@@ -75,7 +75,7 @@ class Rule(ABC):
         return None
 
     def __call__(self, x: ArrayLike, exposure: ArrayLike | None = None) -> Floats:
-        """Estimates of theta, in the shape of x (and exposure, where units differ); equal questions are answered once."""
+        """Estimates of theta in the shape of x, broadcast against exposure; equal questions are answered once."""
         counts, t = observations(x, self._exposure(exposure))
         if counts.size == 0 or not bool(np.all(t == t.flat[0])):
             return self._estimate(counts, t)
