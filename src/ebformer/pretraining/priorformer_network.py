@@ -1,0 +1,130 @@
+"""The torch twin of `ebformer.transformer.priorformer`: the same network over a batch that shares one grid."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ebformer.pretraining.priorformer_batches import Batch
+from ebformer.transformer.grid import PER_CELL, SPACING
+from ebformer.transformer.priorformer import (
+    FAR,
+    LARGEST_LOG_N,
+    STATIC_FEATURES,
+    TRACK_FEATURES,
+    PriorformerConfig,
+)
+
+
+def rms_norm(h: Tensor) -> Tensor:
+    return h * torch.rsqrt(h.square().mean(-1, keepdim=True) + 1e-6)
+
+
+class Block(nn.Module):
+    """Read the state of both tracks into every cell, attend to nearby cells, and propose a step for each atom."""
+
+    def __init__(self, config: PriorformerConfig) -> None:
+        super().__init__()
+        d, self.heads = config.width, config.heads
+        self.embed = nn.Linear(TRACK_FEATURES * PER_CELL + STATIC_FEATURES, d)
+        self.qkv = nn.Linear(d, 3 * d, bias=False)
+        self.out = nn.Linear(d, d, bias=False)
+        distance = torch.arange(-config.reach, config.reach + 1) * SPACING * PER_CELL
+        spread = torch.tensor([0.5, 1.0, 2.0, 4.0]).repeat(math.ceil(config.heads / 4))[: config.heads]
+        self.nearness = nn.Parameter(-0.5 * (distance / spread[:, None]).square().clamp_max(8.0))
+        self.up = nn.Linear(d, 4 * d)
+        self.down = nn.Linear(4 * d, d, bias=False)
+        self.head = nn.Linear(d, 3 * PER_CELL)
+        nn.init.zeros_(self.head.weight)
+        with torch.no_grad():  # untrained, a block makes an EM step and a small move towards the EM track
+            self.head.bias.copy_(torch.tensor([0.0, -2.0, 0.0]).repeat_interleave(PER_CELL))
+
+    def forward(self, h: Tensor, features: Tensor, far: Tensor, distance: Tensor) -> tuple[Tensor, Tensor]:
+        b, j, d = h.shape
+        h = h + self.embed(features)
+        q, k, v = self.qkv(rms_norm(h)).view(b, j, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        logits = q @ k.transpose(-1, -2) / math.sqrt(d // self.heads) + (self.nearness[:, distance] + far)
+        attended = torch.softmax(logits, -1) @ v  # [b, heads, j, d / heads]
+        h = h + self.out(attended.transpose(1, 2).reshape(b, j, d))
+        h = h + self.down(F.silu(self.up(rms_norm(h))))
+        return h, self.head(rms_norm(h))
+
+
+class PriorformerNetwork(nn.Module):
+    """A batch of tallies to log-weights [b, a] of the atoms, after every block; the last is the answer."""
+
+    def __init__(self, config: PriorformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.blocks))
+
+    def forward(self, batch: Batch) -> list[Tensor]:
+        share, likelihood = batch.share, batch.likelihood
+        transposed, squared = likelihood.T.contiguous(), (likelihood * likelihood).T.contiguous()
+        b, j = batch.inside.shape
+        outside = torch.zeros(b, j).masked_fill(~batch.inside, FAR)
+        outside_atoms = outside.repeat_interleave(PER_CELL, 1)
+        log_n = batch.n.log().clamp_max(LARGEST_LOG_N)[:, None]
+        offset = torch.arange(j) - torch.arange(j)[:, None]
+        reach = self.config.reach
+        far = torch.zeros(j, j).masked_fill(offset.abs() > reach, FAR) + outside[:, None, None, :]
+        distance = offset.clamp(-reach, reach) + reach
+
+        def factor(log_weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            """The marginal f, share / f and the EM factor D."""
+            f = (log_weights.exp() @ likelihood).clamp_min(1e-30)
+            ratio = share / f
+            return f, ratio, (ratio @ transposed).clamp_min(1e-9)
+
+        with torch.no_grad():
+            flat = torch.log_softmax(outside_atoms, -1)
+            em = flat + factor(flat)[2].log() + outside_atoms
+            before = em
+            static = self.static_features(batch, em, log_n)
+        own = em
+        h = torch.zeros(b, j, self.config.width)
+        answers, step = [], 0
+        for block in self.blocks:
+            with torch.no_grad():
+                for _ in range(self.config.em_steps):
+                    step += 1
+                    ahead = torch.lerp(before, em, 1.0 + step / (step + 3.0))
+                    before, em = em, (ahead + factor(ahead)[2].log()).clamp_min(-60.0) + outside_atoms
+                em_gradient = factor(em)[2].log().clamp(-3.0, 3.0)
+            f, ratio, d = factor(own)
+            gradient = d.log().clamp(-3.0, 3.0)
+            with torch.no_grad():
+                variance = ((ratio / f) @ squared - d * d).clamp_min(0.0)
+                score = torch.asinh((d - 1.0) * torch.sqrt(batch.n[:, None] / (variance + 0.05)))
+            tracks = [
+                (own + log_n).clamp(-5.0, 12.0) / 4.0,
+                gradient,
+                score / 2.0,
+                (em + log_n).clamp(-5.0, 12.0) / 4.0,
+                em_gradient,
+                (em - own).clamp(-4.0, 4.0) / 2.0,
+            ]
+            features = torch.cat([*(track.view(b, j, PER_CELL) for track in tracks), static], -1)
+            h, step_of = block(h, features, far, distance)
+            along, towards, shift = step_of.view(b, j, 3, PER_CELL).permute(2, 0, 1, 3).reshape(3, b, -1)
+            own = own + (1.0 + along) * gradient + torch.sigmoid(towards) * (em - own).clamp(-8.0, 8.0) + shift
+            own = torch.log_softmax(own.clamp(-60.0, 60.0) + outside_atoms, -1)
+            answers.append(own)
+        return answers
+
+    @staticmethod
+    def static_features(batch: Batch, em: Tensor, log_n: Tensor) -> Tensor:
+        """What no block changes: units near the cell, log n, and where the cell lies; [b, j, STATIC_FEATURES]."""
+        b, j = batch.inside.shape
+        near = em.exp().view(b, j, PER_CELL).sum(-1).clamp_min(1e-9).log() + log_n
+        root = torch.where(batch.u >= 0.5, batch.u, 0.5 * torch.exp(2.0 * batch.u.clamp_max(0.5) - 1.0))
+        columns = [
+            near.clamp(-3.0, 12.0) / 4.0,
+            log_n.expand(b, j) / 10.0,
+            *(value.expand(b, j) for value in (torch.exp(-root), torch.exp(-root / 4), torch.exp(-root / 16))),
+            batch.u.clamp_max(0.5).expand(b, j),
+        ]
+        return torch.stack(columns, -1)

@@ -1,0 +1,123 @@
+"""Everything that determines a priorformer run: worlds, sample sizes, exposures, loss; and the command that runs it.
+
+python -m ebformer.pretraining.priorformer_recipe FOLDER --steps 20000
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ebformer.pretraining.priorformer_batches import Batch, columns, make_batch
+from ebformer.pretraining.priorformer_network import PriorformerNetwork
+from ebformer.pretraining.priorformer_worlds import draw_priors, log_uniform, theta_max
+from ebformer.transformer.grid import SPACING
+from ebformer.transformer.priorformer import PriorformerConfig
+
+
+@dataclass(frozen=True)
+class PriorformerRecipe:
+    """What the network is shown and how it is judged; `loop.Training` says how it is optimised."""
+
+    config: PriorformerConfig = field(default_factory=PriorformerConfig)
+    tallies: int = 32
+    """Per step."""
+    worlds: dict[str, float] = field(
+        default_factory=lambda: {"neural": 14, "dirichlet": 5, "few": 7, "smooth": 3, "everyday": 3}
+    )
+    """Tallies of each world in a step of 32."""
+    exposed: float = 1 / 6
+    """Share of steps whose units have unequal exposures, spread over up to two decades."""
+    discount: float = 0.8
+    """Weight of a block's answer relative to the next block's."""
+    posterior_weight: float = 0.5
+    """Weight of the distance between answered and exact posteriors, relative to the distance between their means."""
+
+    def draw(self, rng: np.random.Generator) -> Batch:
+        """One batch, a function of the generator alone."""
+        n = sample_size(rng)
+        if rng.random() < self.exposed and n >= 16:
+            top = min(theta_max(rng), 100.0) * np.exp(rng.uniform(-0.25, 0.25, self.tallies))
+            draws = draw_priors(rng, top, self.worlds)
+            largest = max(float(draw.atoms.max()) for draw in draws)
+            exposure, units = exposures(rng, n, largest)
+            return make_batch(rng, draws, units, exposure)
+        top = np.minimum(theta_max(rng) * np.exp(rng.uniform(-0.25, 0.25, self.tallies)), 500.0)
+        return make_batch(rng, draw_priors(rng, top, self.worlds), np.full(self.tallies, n))
+
+    def loss(self, network: PriorformerNetwork, batch: Batch) -> Tensor:
+        """Root mean regret of each world's tallies, every block's answer counted, plus the distance of posteriors.
+
+        The root is taken of the mean over a batch that shares n, not tally by tally: then the best answer remains the
+        Bayes mixture over worlds (its mean and its spread), while all sample sizes weigh alike.
+        """
+        answers = network(batch)
+        total = torch.zeros(())
+        for back, answer in enumerate(reversed(answers)):
+            total = total + self.discount**back * root_mean(regret(batch, answer), batch.world)
+        return total + self.posterior_weight * root_mean(posterior_distance(batch, answers[-1]), batch.world)
+
+
+def sample_size(rng: np.random.Generator) -> int:
+    """Log-uniform: two in three between 64 and 40,000, where most data sets are, the rest between 2 and two million."""
+    low, high = (64, 40_000) if rng.random() < 2 / 3 else (2, 2_000_000)
+    return int(np.rint(log_uniform(rng, low, high)))
+
+
+def exposures(rng: np.random.Generator, n: int, largest: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """2 to 13 distinct exposures and their numbers of units, as many as keep the likelihood matrix small."""
+    t = np.exp(rng.uniform(-0.5, 0.5, int(rng.integers(2, 14))) * rng.uniform(0.0, np.log(100.0)))
+    parts = rng.gamma(rng.choice([1.0, 5.0, 50.0]), size=len(t))
+    while len(t) > 2 and sum(columns(largest * one) for one in t * parts.sum() / (t @ parts)) > 800:
+        t, parts = t[:-1], parts[:-1]
+    return t, rng.multinomial(n - len(t), parts / parts.sum()) + 1
+
+
+def regret(batch: Batch, log_weights: Tensor) -> Tensor:
+    """sum_x (N(x)/n) (E_answer[theta | x] - E_G[theta | x])^2 over the mean rate: [b]."""
+    weights = log_weights.exp()
+    marginal = (weights @ batch.likelihood).clamp_min(1e-30)
+    estimate = ((weights * batch.theta) @ batch.likelihood) / marginal
+    return (batch.share * (estimate - batch.bayes).square()).sum(-1) / (batch.mean + 0.05)
+
+
+def posterior_distance(batch: Batch, log_weights: Tensor) -> Tensor:
+    """The integrated squared difference of posterior distribution functions, averaged over the picked units: [b].
+
+    This is the excess of the continuous ranked probability score, a proper score, in units of the noise.
+    """
+    mass = log_weights.exp()[:, None, :] * batch.likelihood.T[batch.picked]
+    answered = (mass / mass.sum(-1, keepdim=True).clamp_min(1e-30)).cumsum(-1)
+    return SPACING * (answered - batch.posterior).square().sum(-1).mean(-1)
+
+
+def root_mean(values: Tensor, world: NDArray[np.str_]) -> Tensor:
+    """sqrt of the mean within each world, averaged over tallies."""
+    total = torch.zeros(())
+    for name in np.unique(world):
+        chosen = torch.as_tensor(world == name)
+        total = total + chosen.float().mean() * (values[chosen].mean() + 1e-8).sqrt()
+    return total
+
+
+def held_out(rng: np.random.Generator, tallies: int = 48) -> dict[str, Batch]:
+    """Fresh tallies on [0, 50] to watch a run by, one batch per world and sample size."""
+    top = np.full(tallies, 50.0)
+    return {
+        f"{world} {n}": make_batch(rng, draw_priors(rng, top, {world: 1.0}), np.full(tallies, n))
+        for world in ("neural", "few", "smooth")
+        for n in (128, 2048, 16384)
+    }
+
+
+def watched(network: PriorformerNetwork, batches: dict[str, Batch]) -> dict[str, float]:
+    """The regret of the network's answer in every held-out batch."""
+    with torch.no_grad():
+        return {
+            name: float((regret(batch, network(batch)[-1]) * (batch.mean + 0.05)).mean())
+            for name, batch in batches.items()
+        }

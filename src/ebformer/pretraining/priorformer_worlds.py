@@ -1,0 +1,136 @@
+"""The priors priorformer is trained on: the paper's neural and Dirichlet worlds, few atoms, smooth and everyday shapes.
+
+The multinomial and the least favourable world are left out, so that results on them are zero-shot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincinv, ndtri
+
+from ebformer.worlds.base import PaperThetaMax
+from ebformer.worlds.dirichlet import Dirichlet
+from ebformer.worlds.neural import Neural
+
+Floats = NDArray[Any]
+
+LARGEST = 560.0
+"""The largest rate of any training prior."""
+SMALLEST_THETA_MAX = 0.05
+QUANTILES = (np.arange(500) + 0.5) / 500
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One prior and the name of the world it came from."""
+
+    world: str
+    atoms: Floats
+    weights: Floats
+
+
+def log_uniform(rng: np.random.Generator, low: float, high: float, size: int | None = None) -> Any:
+    return np.exp(rng.uniform(np.log(low), np.log(high), size))
+
+
+def theta_max(rng: np.random.Generator) -> float:
+    """Half the paper's law, half log-uniform from rare events to 500."""
+    if rng.random() < 0.5:
+        return float(PaperThetaMax(floor=SMALLEST_THETA_MAX).draw(rng, 1)[0])
+    return float(log_uniform(rng, SMALLEST_THETA_MAX, 500.0))
+
+
+def neural(rng: np.random.Generator, top: Floats) -> list[Draw]:
+    """The paper's neural world."""
+    atoms, weights = Neural().sample(rng, top, 6)
+    return [Draw("neural", *pair) for pair in zip(atoms, weights, strict=True)]
+
+
+def dirichlet(rng: np.random.Generator, top: float) -> Draw:
+    """A Dirichlet process on the uniform law with concentration log-uniform on [1/2, 150].
+
+    150 is the limit because larger ones come close to the multinomial world.
+    """
+    atoms, weights = Dirichlet(alpha=float(log_uniform(rng, 0.5, 150.0))).sample(rng, np.array([top]), 4)
+    return Draw("dirichlet", atoms[0], weights[0])
+
+
+def few(rng: np.random.Generator, top: float) -> Draw:
+    """1 to 20 atoms: anywhere, denser near zero, or with comparable gaps in sqrt(theta); weights even or not."""
+    k = int(np.ceil(log_uniform(rng, 1.0, 20.0)))
+    kind = rng.integers(3)
+    if kind < 2:
+        place = rng.random(k) ** (1 + kind)
+    else:
+        regularity = log_uniform(rng, 1.0, 30.0)
+        gap = rng.gamma(regularity, 1 / regularity, k)
+        root = np.cumsum(gap) - gap[0] * rng.random()
+        root /= root[-1]
+        if rng.random() < 0.5:  # gaps of one to four deviations of the noise, however large theta_max is
+            root *= min(1.0, k * rng.uniform(1.0, 4.0) / (2 * np.sqrt(top)))
+            root += (1 - root[-1]) * (rng.random() if rng.random() < 0.5 else 1.0)
+        place = np.clip(root, 0.0, 1.0) ** 2
+    weights = (rng.gamma(log_uniform(rng, 0.3, 30.0), 1.0, k) + 1e-9) * (place + 1e-6) ** rng.uniform(-0.5, 1.0)
+    return Draw("few", top * place, weights / weights.sum())
+
+
+def smooth(rng: np.random.Generator, top: float) -> Draw:
+    """One or two beta densities on parts of [0, theta_max]."""
+    parts = 1 if rng.random() < 0.6 else 2
+    place = QUANTILES**2
+    atoms, weights = [], []
+    for part in rng.dirichlet(np.ones(parts)):
+        a, b = log_uniform(rng, 0.4, 12.0, 2)
+        low, high = np.sort(rng.random(2)) if parts == 2 or rng.random() < 0.3 else (0.0, 1.0)
+        density = QUANTILES * place ** (a - 1) * (1 - place) ** (b - 1)
+        atoms.append(top * (low + (high - low) * place))
+        weights.append(part * density / density.sum())
+    return Draw("smooth", np.concatenate(atoms), np.concatenate(weights))
+
+
+def everyday(rng: np.random.Generator, top: float) -> Draw:
+    """Gamma, log-normal and power laws, alone or in pairs, three in ten with structural zeros; cut at 2 theta_max."""
+    atoms, weights = np.zeros(0), np.zeros(0)
+    parts = 1 if rng.random() < 0.65 else 2
+    for part in rng.dirichlet(np.ones(parts)):
+        kind = rng.integers(4)
+        if kind < 2:
+            shape = log_uniform(rng, 0.15, 60.0)
+            value = gammaincinv(shape, QUANTILES) / shape * top * log_uniform(rng, 0.03, 0.5)
+        elif kind == 2:
+            value = np.exp(ndtri(QUANTILES) * log_uniform(rng, 0.1, 1.5)) * top * log_uniform(rng, 0.03, 0.5)
+        else:
+            value = top * (1 + (log_uniform(rng, 10.0, 1e4) - 1) * QUANTILES) ** -rng.uniform(0.5, 2.0)
+        atoms, weights = np.append(atoms, value), np.append(weights, np.full(len(value), part / len(value)))
+    if rng.random() < 0.3:
+        zeros = rng.random()
+        atoms, weights = np.append(atoms, 0.0), np.append(weights * (1 - zeros), zeros)
+    kept = atoms <= min(2 * top, LARGEST)
+    kept[np.argmin(atoms)] = True
+    return Draw("everyday", np.minimum(atoms[kept], LARGEST), weights[kept] / weights[kept].sum())
+
+
+SINGLE: dict[str, Callable[[np.random.Generator, float], Draw]] = {
+    "dirichlet": dirichlet,
+    "few": few,
+    "smooth": smooth,
+    "everyday": everyday,
+}
+
+
+def draw_priors(rng: np.random.Generator, top: Floats, shares: dict[str, float]) -> list[Draw]:
+    """One prior per entry of `top`, worlds in proportion to `shares`, most of them neural."""
+    ends = np.rint(np.cumsum(list(shares.values())) / sum(shares.values()) * len(top)).astype(int)
+    draws: list[Draw] = []
+    for world, end in zip(shares, ends, strict=True):
+        wanted = top[len(draws) : end]
+        if world == "neural":
+            draws += neural(rng, wanted) if len(wanted) else []
+        else:
+            draws += [SINGLE[world](rng, float(one)) for one in wanted]
+    return draws

@@ -1,0 +1,138 @@
+"""The grid of candidate rates that priorformer works on: atoms, cells of four atoms, and the likelihood of a tally.
+
+Atoms are even in u, where u = 2 sqrt(theta) from 1/2 on (one unit of u is one standard deviation of the Poisson noise,
+whatever the rate) and logarithmic below, so that rare events are resolved too. The grid is fixed once and for all; a
+tally uses the stretch of it that its counts can speak about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+Floats = NDArray[np.float64]
+
+LOWEST, SPACING, PER_CELL = -2.0, 0.125, 4
+"""u of the first atom, distance of two atoms in u, and atoms per cell: the network reads one token per cell."""
+BEND = 0.5
+"""Below this value of 2 sqrt(theta) the coordinate is logarithmic."""
+MARGIN = 2.4
+"""How far, in standard deviations of the noise, the grid reaches beyond the largest observed rate."""
+REACH, PIECE, SPAN = 13.0, 512, 32.0
+"""Many atoms are not held against all observations, but against at most PIECE of them within SPAN noise deviations of
+each other, and then only the atoms within REACH deviations of one of these."""
+NEGLIGIBLE = 1e-30
+"""Smaller likelihoods are 0: in float32 they would be denormal numbers, which are slow."""
+
+
+def rate(u: NDArray[Any]) -> Floats:
+    """theta at a coordinate u.
+
+    >>> rate(np.array([-1.0, 0.5, 2.0, 10.0])).round(6).tolist()
+    [0.000155, 0.0625, 1.0, 25.0]
+    """
+    return np.where(u >= BEND, u, BEND * np.exp(np.minimum(u, BEND) / BEND - 1.0)) ** 2 / 4.0
+
+
+def coordinate(theta: NDArray[Any]) -> Floats:
+    """u at a rate theta, the inverse of `rate`; rates below that of the first atom are sent there.
+
+    >>> coordinate(np.array([0.0, 0.0625, 25.0])).tolist()
+    [-2.0, 0.5, 10.0]
+    """
+    root = 2.0 * np.sqrt(theta)
+    low = BEND + BEND * np.log(np.maximum(root, 1e-300) / BEND)
+    return np.maximum(np.where(root >= BEND, root, low), LOWEST)
+
+
+def atoms(first: int, last: int) -> Floats:
+    """The rates of the atoms in cells first, ..., last - 1; the very first atom of the grid is theta = 0.
+
+    >>> atoms(0, 2).round(6).tolist()
+    [0.0, 5e-06, 8e-06, 1.3e-05, 2.1e-05, 3.5e-05, 5.7e-05, 9.4e-05]
+    """
+    index = np.arange(first * PER_CELL, last * PER_CELL)
+    return np.where(index == 0, 0.0, rate(LOWEST + SPACING * index))
+
+
+def extent(x: NDArray[Any], exposure: NDArray[Any] | float = 1.0) -> tuple[int, int]:
+    """The cells [first, last) that a tally uses: from well below its smallest rate to MARGIN beyond its largest.
+
+    A unit of small exposure counts with the lower end of what its rate may be: one event in a short time says little.
+
+    >>> extent(np.array([0, 3, 49])), extent(np.array([9_900, 10_100]))
+    ((0, 37), (393, 411))
+    >>> extent(np.array([1, 49]), np.array([1e-6, 1.0]))
+    (0, 37)
+    """
+    root, scale = 2.0 * np.sqrt(x), 1.0 / np.sqrt(exposure)
+    top = float(np.max(root * scale - MARGIN * np.maximum(scale - 1.0, 0.0))) + MARGIN
+    bottom = float(np.min((root - 4.0) * scale))
+    width = SPACING * PER_CELL
+    first = 0 if bottom < BEND else int((bottom - LOWEST) // width)
+    return first, int(np.ceil((max(top, MARGIN) - LOWEST) / width))
+
+
+def relative_likelihood(x: NDArray[Any], theta: Floats, exposure: NDArray[Any] | float = 1.0) -> Floats:
+    """p(x_k | t_k theta_j) divided by its maximum over all rates, [atoms, observations]: no entry exceeds 1.
+
+    >>> relative_likelihood(np.array([4]), np.array([1.0, 4.0])).round(4).tolist()
+    [[0.0785], [1.0]]
+    """
+    mean = np.multiply.outer(theta, np.broadcast_to(exposure, x.shape))
+    return np.asarray(np.exp(xlogy(x, mean) - mean - (xlogy(x, x) - x)))
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """The relative likelihood of m observations under a atoms, in pieces: cost is linear in the range of the counts.
+
+    >>> whole = Likelihood.of(np.array([0.0, 4.0]), np.ones(2), np.array([1.0, 4.0]), np.float64)
+    >>> whole.marginal(np.array([0.5, 0.5])).round(4).tolist(), whole.pull_back(np.array([1.0, 0.0])).round(4).tolist()
+    ([0.1931, 0.5392], [0.3679, 0.0183])
+    """
+
+    pieces: tuple[tuple[slice, slice, NDArray[Any]], ...]
+    """(observations, atoms, matrix [observations, atoms])."""
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, x: NDArray[Any], exposure: Floats, theta: Floats, dtype: type) -> Likelihood:
+        """Observations sorted by x / exposure, atoms sorted."""
+        middle = 2.0 * np.sqrt(x / exposure)
+        if len(theta) <= PIECE:
+            groups = [slice(0, len(x))]
+        else:
+            edges = np.flatnonzero(np.diff(middle // SPAN)) + 1
+            bounds = np.unique(np.concatenate([[0, len(x)], edges, np.arange(0, len(x), PIECE)]))
+            groups = [slice(*pair) for pair in np.stack([bounds[:-1], bounds[1:]], axis=1).tolist()]
+        pieces = []
+        for some in groups:
+            near = slice(0, len(theta))
+            if len(theta) > PIECE:
+                far = REACH / np.sqrt(exposure[some])
+                ends = np.array([np.min(middle[some] - far), np.max(middle[some] + far)])
+                near = slice(*np.searchsorted(theta, np.maximum(ends, 0.0) ** 2 / 4.0).tolist())
+            matrix = relative_likelihood(x[some], theta[near], exposure[some])
+            matrix[matrix < NEGLIGIBLE] = 0.0
+            pieces.append((some, near, np.ascontiguousarray(matrix.T, dtype=dtype)))
+        return cls(tuple(pieces), (len(x), len(theta)))
+
+    def marginal(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """f_k = sum_j p(x_k | theta_j) w_j, [m]."""
+        if len(self.pieces) == 1:
+            return np.asarray(self.pieces[0][2] @ weights)
+        return np.concatenate([matrix @ weights[near] for _, near, matrix in self.pieces])
+
+    def pull_back(self, ratio: NDArray[Any], power: int = 1) -> NDArray[Any]:
+        """D_j = sum_k r_k p(x_k | theta_j)^power, [a]."""
+        if len(self.pieces) == 1 and power == 1:
+            return np.asarray(ratio @ self.pieces[0][2])
+        total = np.zeros(self.shape[1], dtype=ratio.dtype)
+        for some, near, matrix in self.pieces:
+            total[near] += ratio[some] @ matrix**power
+        return total

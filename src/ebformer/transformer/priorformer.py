@@ -1,0 +1,301 @@
+"""priorformer: a transformer over a grid of candidate rates whose answer is a prior.
+
+Two tracks of log-weights over the same atoms run side by side. One is accelerated EM, which on its own would converge
+to the nonparametric maximum likelihood estimate. The other is the network's: each of its blocks reads both tracks and
+their EM factors D_j = sum_k (N_k / n) p(x_k | theta_j) / f(x_k), lets every cell of four atoms attend to the cells near
+it, and moves each log-weight along log D_j, towards the EM track, and by a learned amount. The data enter through the
+likelihood alone, so units may have any exposures, and the cost depends on the range of the counts, not on n.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from ebformer.errors import InputError
+from ebformer.prior import Prior
+from ebformer.tally import Tally
+from ebformer.transformer.grid import (
+    LOWEST,
+    PER_CELL,
+    SPACING,
+    Likelihood,
+    atoms,
+    extent,
+    rate,
+)
+from ebformer.transformer.weights import FAMILIES, Weights
+
+Array = NDArray[Any]
+
+TRACK_FEATURES, STATIC_FEATURES = 6, 6
+"""Numbers per atom that a block reads from the two tracks, and numbers per cell that never change."""
+FAR = -1e4
+"""Added to the attention logits of cells out of reach."""
+LARGEST_LOG_N = 14.5
+"""log n is read up to here (about two million units, the most in training); beyond, only the data sharpen."""
+LARGEST_GRID = 2**17
+"""Cells; enough for counts from 0 to a thousand million."""
+QUERIES = 96
+"""Cells whose attention is computed at once; a tally on [0, 50] has about 40."""
+
+
+@dataclass(frozen=True)
+class PriorformerConfig:
+    """What determines a priorformer.
+
+    >>> PriorformerConfig().parameters
+    181056
+    """
+
+    blocks: int = 6
+    width: int = 48
+    heads: int = 4
+    reach: int = 32
+    """A cell attends to this many cells on either side, so that cost grows linearly with the range of the counts."""
+    em_steps: int = 12
+    """Accelerated EM steps beside every block."""
+
+    def __post_init__(self) -> None:
+        if self.heads < 1 or self.width % self.heads:
+            raise InputError(f"heads must divide the width: {self.heads} heads cannot share a width of {self.width}")
+
+    @property
+    def parameters(self) -> int:
+        """Number of trainable numbers."""
+        return sum(math.prod(shape) for shape in self.shapes().values())
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Every array by name, with its shape; the order is that of the weights file."""
+        d, shapes = self.width, dict[str, tuple[int, ...]]()
+        for i in range(self.blocks):
+            shapes |= {
+                f"blocks.{i}.nearness": (self.heads, 2 * self.reach + 1),
+                f"blocks.{i}.embed.weight": (d, TRACK_FEATURES * PER_CELL + STATIC_FEATURES),
+                f"blocks.{i}.embed.bias": (d,),
+                f"blocks.{i}.qkv.weight": (3 * d, d),
+                f"blocks.{i}.out.weight": (d, d),
+                f"blocks.{i}.up.weight": (4 * d, d),
+                f"blocks.{i}.up.bias": (4 * d,),
+                f"blocks.{i}.down.weight": (d, 4 * d),
+                f"blocks.{i}.head.weight": (3 * PER_CELL, d),
+                f"blocks.{i}.head.bias": (3 * PER_CELL,),
+            }
+        return shapes
+
+    def describe(self) -> dict[str, Any]:
+        """A plain dictionary that `from_description` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_description(cls, description: dict[str, Any]) -> PriorformerConfig:
+        """The inverse of `describe`; unknown fields are refused."""
+        unknown = set(description) - {field.name for field in fields(cls)}
+        if unknown:
+            raise InputError(f"unknown priorformer fields: {', '.join(sorted(unknown))}")
+        return cls(**description)
+
+
+FAMILIES["priorformer"] = PriorformerConfig
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The arrays of one block, matrices transposed to [in, out] for a product from the left."""
+
+    nearness: Array
+    """[heads, offsets]: what a cell adds to its attention logit of the cell at each offset, FAR out of reach."""
+    embed: tuple[Array, Array]
+    qkv: Array
+    out: Array
+    up: tuple[Array, Array]
+    down: Array
+    head: tuple[Array, Array]
+
+    @classmethod
+    def of(cls, weights: Weights[PriorformerConfig], i: int, dtype: type) -> Block:
+        def array(name: str) -> Array:
+            return np.ascontiguousarray(weights.arrays[f"blocks.{i}.{name}"].T, dtype=dtype)
+
+        config = weights.config
+        qkv = array("qkv.weight")
+        qkv[:, : config.width] /= math.sqrt(config.width // config.heads)
+        padding = ((0, 0), (QUERIES, QUERIES))
+        return cls(
+            nearness=np.pad(array("nearness").T, padding, constant_values=FAR),
+            embed=(array("embed.weight"), array("embed.bias")),
+            qkv=qkv,
+            out=array("out.weight"),
+            up=(array("up.weight"), array("up.bias")),
+            down=array("down.weight"),
+            head=(array("head.weight"), array("head.bias")),
+        )
+
+    def __call__(self, h: Array, features: Array) -> tuple[Array, Array]:
+        """The state h [j, d] and features [j, f] to the next state and the three moves of every atom [3, 4 j]."""
+        h = h + affine(features, self.embed)
+        h += self.attend(rms_norm(h) @ self.qkv) @ self.out
+        up = affine(rms_norm(h), self.up)
+        h += (up / (1.0 + np.exp(-up))) @ self.down
+        moves = affine(rms_norm(h), self.head).reshape(-1, 3, PER_CELL)
+        return h, moves.transpose(1, 0, 2).reshape(3, -1)
+
+    def attend(self, qkv: Array) -> Array:
+        """Attention of every cell to those within reach, QUERIES cells at a time: [j, 3 d] to [j, d]."""
+        heads, offsets = self.nearness.shape
+        reach = (offsets - 1) // 2 - QUERIES
+        cells, width = len(qkv), qkv.shape[1] // 3
+        q, k, v = qkv.reshape(cells, 3, heads, width // heads).transpose(1, 2, 0, 3)  # [heads, cells, d / heads]
+        attended = np.empty((cells, heads, width // heads), dtype=qkv.dtype)
+        by_head, by_offset = self.nearness.strides
+        for start in range(0, cells, QUERIES):
+            stop = min(start + QUERIES, cells)
+            low, high = max(0, start - reach), min(cells, stop + reach)
+            # A view: entry [query, key] is the nearness at offset key - query.
+            middle = self.nearness[:, reach + QUERIES + low - start :]
+            near = as_strided(middle, (heads, stop - start, high - low), (by_head, -by_offset, by_offset))
+            logits = q[:, start:stop] @ k[:, low:high].transpose(0, 2, 1)
+            logits += near
+            logits -= logits.max(axis=-1, keepdims=True)
+            np.exp(logits, out=logits)
+            mixed = logits @ v[:, low:high]
+            mixed /= logits.sum(axis=-1, keepdims=True)
+            attended[start:stop] = mixed.transpose(1, 0, 2)
+        return attended.reshape(cells, width)
+
+
+@dataclass(frozen=True, eq=False)
+class Priorformer:
+    """The network made ready to run: `network.prior(tally)` is its answer.
+
+    `dtype` is the precision of everything but the likelihood's logarithm; float32 is twice as fast.
+    """
+
+    weights: Weights[PriorformerConfig]
+    dtype: type = np.float32
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The arrays, block by block."""
+        return tuple(Block.of(self.weights, i, self.dtype) for i in range(self.weights.config.blocks))
+
+    def prior(self, tally: Tally) -> Prior:
+        """The prior the network reads off a tally; unequal exposures welcome.
+
+        Rates are measured per mean exposure inside, so that equal exposures give the unexposed answer.
+        """
+        exposure = np.ones(len(tally)) if tally.exposure is None else tally.exposure
+        unit = float(exposure @ tally.multiplicity) / tally.n
+        x, t, count = tally.values.astype(np.float64), exposure / unit, tally.multiplicity
+        if tally.exposure is not None:
+            order = np.argsort(x / t, kind="stable")
+            x, t, count = x[order], t[order], count[order]
+        first, last = extent(x, t)
+        if last - first > LARGEST_GRID:
+            raise InputError(
+                f"the counts reach up to {int(x.max()):,}, too wide a range for priorformer: give counts in larger units"
+            )
+        theta = atoms(first, last)
+        likelihood = Likelihood.of(x, t, theta, self.dtype)
+        u = LOWEST + SPACING * (PER_CELL * np.arange(first, last) + (PER_CELL - 1) / 2)
+        share = (count / tally.n).astype(self.dtype)
+        log_weights = self.answer(likelihood, share, float(tally.n), u)
+        weights = np.exp(log_weights.astype(np.float64))
+        return Prior(theta / unit, weights / weights.sum())
+
+    def answer(self, likelihood: Likelihood, share: Array, n: float, u: Array) -> Array:
+        """Log-weights of the atoms after the last block."""
+        log_n = min(math.log(n), LARGEST_LOG_N)
+        count = likelihood.shape[1]
+        start = np.full(count, -math.log(count), dtype=self.dtype)
+        em = start + np.log(em_factor(likelihood, share, start)[2])
+        track = EmTrack(likelihood, share, em)
+        static = self.static_features(em, log_n, u)
+        own, h = em, np.zeros((len(u), self.weights.config.width), dtype=self.dtype)
+        features = np.empty((len(u), TRACK_FEATURES * PER_CELL + STATIC_FEATURES), dtype=self.dtype)
+        features[:, TRACK_FEATURES * PER_CELL :] = static
+        by_track = features[:, : TRACK_FEATURES * PER_CELL].reshape(len(u), TRACK_FEATURES, PER_CELL)
+        for block in self.blocks:
+            em = track.advance(self.weights.config.em_steps)
+            f, ratio, d = em_factor(likelihood, share, own)
+            gradient = np.clip(np.log(d), -3.0, 3.0)
+            variance = np.maximum(likelihood.pull_back(ratio / f, power=2) - d * d, 0.0)
+            gap = em - own
+            tracks = (
+                np.clip(own + log_n, -5.0, 12.0) / 4.0,
+                gradient,
+                np.arcsinh((d - 1.0) * np.sqrt(n / (variance + 0.05))) / 2.0,
+                np.clip(em + log_n, -5.0, 12.0) / 4.0,
+                np.clip(np.log(em_factor(likelihood, share, em)[2]), -3.0, 3.0),
+                np.clip(gap, -4.0, 4.0) / 2.0,
+            )
+            for i, feature in enumerate(tracks):
+                by_track[:, i] = feature.reshape(-1, PER_CELL)
+            h, (along, towards, shift) = block(h, features)
+            own = own + (1.0 + along) * gradient + np.clip(gap, -8.0, 8.0) / (1.0 + np.exp(-towards)) + shift
+            own = np.clip(own, -60.0, 60.0)
+            own -= own.max()
+            own -= np.log(np.exp(own).sum())
+        return np.asarray(own)
+
+    def static_features(self, em: Array, log_n: float, u: Array) -> Array:
+        """What no block changes: units near the cell, log n, and where the cell lies; [j, STATIC_FEATURES]."""
+        near = np.log(np.maximum(np.exp(em).reshape(-1, PER_CELL).sum(axis=1), 1e-9)) + log_n
+        root = 2.0 * np.sqrt(rate(u))
+        return np.stack(
+            [
+                np.clip(near, -3.0, 12.0) / 4.0,
+                np.full(len(u), log_n / 10.0),
+                np.exp(-root),
+                np.exp(-root / 4),
+                np.exp(-root / 16),
+                np.minimum(u, 0.5),
+            ],
+            axis=1,
+        ).astype(self.dtype)
+
+
+class EmTrack:
+    """Nesterov-accelerated EM on the log-weights: step s starts from l + s/(s + 3) (l - the l before)."""
+
+    def __init__(self, likelihood: Likelihood, share: Array, log_weights: Array) -> None:
+        self.likelihood, self.share, self.steps = likelihood, share, 0
+        self.now, self.before = log_weights, log_weights
+
+    def advance(self, steps: int) -> Array:
+        """The log-weights after so many more steps."""
+        for _ in range(steps):
+            self.steps += 1
+            ahead = self.now - self.before
+            ahead *= self.steps / (self.steps + 3.0)
+            ahead += self.now
+            d = em_factor(self.likelihood, self.share, ahead)[2]
+            ahead += np.log(d, out=d)
+            self.before, self.now = self.now, np.maximum(ahead, -60.0, out=ahead)
+        return self.now
+
+
+def em_factor(likelihood: Likelihood, share: Array, log_weights: Array) -> tuple[Array, Array, Array]:
+    """The marginal f [m], share / f [m] and the EM factor D [a]; weights times D always add up to 1."""
+    f = likelihood.marginal(np.exp(log_weights))
+    np.maximum(f, 1e-30, out=f)
+    ratio = share / f
+    d = likelihood.pull_back(ratio)
+    return f, ratio, np.maximum(d, 1e-9, out=d)
+
+
+def affine(h: Array, layer: tuple[Array, Array]) -> Array:
+    result = h @ layer[0]
+    result += layer[1]
+    return np.asarray(result)
+
+
+def rms_norm(h: Array) -> Array:
+    """h divided by its root mean square, cell by cell."""
+    return h / np.sqrt(np.einsum("jd,jd->j", h, h) / h.shape[1] + 1e-6)[:, None]
