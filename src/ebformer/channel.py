@@ -57,25 +57,27 @@ def log_peak(x: ArrayLike) -> NDArray[np.float64]:
     (0.0, -1.0)
     """
     x = np.asarray(x, dtype=np.float64)
-    large = x > 64.0
-    safe = np.where(large, x, 65.0)
-    # Stirling's series: its first omitted term is below 1e-16 for x > 64.
-    remainder = (1 / 12 - (1 / 360 - 1 / (1260 * safe**2)) / safe**2) / safe
+    large = x > 16.0
+    safe = np.where(large, x, 17.0)
+    # Stirling's series: its first omitted term, 691 / 360360 x^-11, is below 1e-16 for x > 16.
+    y = 1 / safe**2
+    remainder = (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / safe
     series = -0.5 * np.log(2.0 * np.pi * safe) - remainder
     small = np.where(large, 1.0, x)
     direct = xlogy(small, small) - small - gammaln(small + 1.0)
     return np.where(large, series, direct)
 
 
-def negative_binomial_log_pmf(x: ArrayLike, shape: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
-    """log [Gamma(x + shape) / (Gamma(shape) x!) p^shape (1 - p)^x]: Poisson counts whose rates are gamma distributed.
+def negative_binomial_log_pmf(x: ArrayLike, shape: ArrayLike, mean: ArrayLike) -> NDArray[np.float64]:
+    """log of Gamma(x + shape) / (Gamma(shape) x!) p^shape (1 - p)^x, p = shape / (shape + mean): Poisson, gamma mixed.
 
     Written by deviances, as a binomial of real size x + shape, so that it keeps its digits where the shape is large.
 
-    >>> negative_binomial_log_pmf([0, 1], 2.0, 0.5).round(6)
+    >>> negative_binomial_log_pmf([0, 1], 2.0, 2.0).round(6)
     array([-1.386294, -1.386294])
     """
-    x, shape, p = (np.asarray(number, dtype=np.float64) for number in (x, shape, p))
+    x, shape, mean = (np.asarray(number, dtype=np.float64) for number in (x, shape, mean))
     size = x + shape
     peak = log_peak(shape) + log_peak(x) - log_peak(size) + np.log(shape / size)
-    return np.asarray(peak - deviance(shape, size * p) - deviance(x, size * (1 - p)))
+    ratio = size / (shape + mean)
+    return np.asarray(peak - deviance(shape, ratio * shape) - deviance(x, ratio * mean))

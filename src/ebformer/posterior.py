@@ -158,7 +158,7 @@ def _(prior: Prior, x: Floats, t: Floats) -> Floats:
 
 @_log_marginal.register
 def _(prior: GammaPrior, x: Floats, t: Floats) -> Floats:
-    return negative_binomial_log_pmf(x, prior.shape, prior.rate / (prior.rate + t))
+    return negative_binomial_log_pmf(x, prior.shape, prior.shape * t / prior.rate)
 
 
 @singledispatch

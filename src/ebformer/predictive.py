@@ -122,25 +122,25 @@ class NegativeBinomial:
         return self.mean * (1 + self.future / self.rate)
 
     def pmf(self, y: ArrayLike) -> Floats:
-        counts, shape, p = self._against(y)
-        return _on_counts(lambda whole: np.exp(negative_binomial_log_pmf(whole, shape, p)), counts)
+        counts, shape, mean = self._against(y)
+        return _on_counts(lambda whole: np.exp(negative_binomial_log_pmf(whole, shape, mean)), counts)
 
     def cdf(self, y: ArrayLike) -> Floats:
         return _negative_binomial_cdf(*self._against(y))
 
     def quantile(self, q: ArrayLike) -> Ints:
-        _, shape, p = self._against(np.zeros(1))
-        return _integer_quantile(lambda y: _negative_binomial_cdf(y, shape, p), _below_one(q), self.shape.shape)
+        _, shape, mean = self._against(np.zeros(1))
+        return _integer_quantile(lambda y: _negative_binomial_cdf(y, shape, mean), _below_one(q), self.shape.shape)
 
     def interval(self, level: float = 0.9) -> tuple[Ints, Ints]:
         low, high = tails(level)
         return self.quantile(low), self.quantile(high)
 
     def _against(self, y: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """y, and shape and success probability with trailing axes that broadcast against it."""
+        """y, and shape and mean with trailing axes that broadcast against it."""
         counts = np.asarray(y, dtype=np.float64)
         trailing = self.shape.shape + (1,) * counts.ndim
-        return counts, self.shape.reshape(trailing), (self.rate / (self.rate + self.future)).reshape(trailing)
+        return counts, self.shape.reshape(trailing), self.mean.reshape(trailing)
 
 
 def _below_one(q: ArrayLike) -> Floats:
@@ -164,8 +164,9 @@ def _poisson_cdf(y: Floats, rate: Floats) -> Floats:
     return np.asarray(np.where(y < 0, 0.0, special.gammaincc(np.maximum(np.floor(y), 0) + 1.0, rate)))
 
 
-def _negative_binomial_cdf(y: Floats, shape: Floats, p: Floats) -> Floats:
-    return np.asarray(np.where(y < 0, 0.0, special.betainc(shape, np.maximum(np.floor(y), 0) + 1.0, p)))
+def _negative_binomial_cdf(y: Floats, shape: Floats, mean: Floats) -> Floats:
+    above = np.maximum(np.floor(y), 0) + 1.0
+    return np.asarray(np.where(y < 0, 0.0, special.betaincc(above, shape, mean / (shape + mean))))
 
 
 def _integer_quantile(cdf: Callable[[Floats], Floats], levels: Floats, shape: tuple[int, ...]) -> Ints:

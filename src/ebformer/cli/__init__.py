@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": "Which method predicts best on this table?",
     "report": "One self-contained HTML page about a table.",
     "methods": "The methods in the catalogue and what each promises.",
+    "demo": "A published table of claims, shrunk, and a report to open.",
     "datasets": "Small published count tables that ship with ebformer.",
     "arena": "Pit estimators against each other on synthetic worlds.",
     "train": "Pre-train a transformer.",
@@ -78,5 +79,5 @@ def _exit_code(arguments: list[str] | None) -> int:
         click.echo(f"ebformer: {error.filename or 'the system'}: {error.strerror or error}", err=True)
         return 1
     except (KeyboardInterrupt, click.Abort):
-        click.echo("ebformer: interrupted, nothing was written", err=True)
+        click.echo("ebformer: interrupted, no file was written", err=True)
         return 128 + signal.SIGINT

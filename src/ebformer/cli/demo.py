@@ -1,0 +1,58 @@
+"""`ebformer demo`: a published table of claims, shrunk by several methods, and a report to open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ebformer.cli import options
+
+METHODS = ("mle", "robbins", "gamma", "npmle")
+"""Shown beside the default method."""
+
+
+@click.command()
+@click.option("-o", "--output", default="demo", show_default=True, help="Folder for the report.")
+@click.pass_context
+def command(context: click.Context, output: str) -> None:
+    """Shrink the yearly claims of 9,461 Belgian motor policies (Thyrion 1960), and write a report on a league's goals.
+
+    \b
+    Example:
+      ebformer demo
+    """
+    import numpy as np
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from ebformer.datasets import DATASETS
+    from ebformer.estimators.catalogue import DEFAULT, find
+    from ebformer.tally import Tally
+
+    claims = Tally.of(DATASETS["claims"].table()["claims"])
+    counts = np.arange(int(claims.values[-1]) + 1)
+    rules = {name: find(name)(claims) for name in (DEFAULT, *(name for name in METHODS if name != DEFAULT))}
+    low, high = rules[DEFAULT].posterior(counts).interval(0.9)
+    drawn = Table("claims", "policies", f"{DEFAULT} [90% interval]", *list(rules)[1:], box=box.SIMPLE_HEAD)
+    for column in drawn.columns:
+        column.justify = "right"
+    for x, n in zip(counts, claims.multiplicity, strict=True):
+        first, *others = (f"{rule(x).item():.3f}" for rule in rules.values())
+        drawn.add_row(str(x), f"{n:,}", f"{first} [{low[x]:.2f}, {high[x]:.2f}]", *others)
+    Console().print(drawn)
+    options.say("the claims a policy is expected to make next year, by the claims it made this year (Thyrion 1960)")
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    _report(context, folder)
+
+
+def _report(context: click.Context, folder: Path) -> None:
+    from ebformer.cli.datasets import command as datasets
+    from ebformer.cli.report import command as report
+
+    table, page = str(folder / "league.csv"), str(folder / "report.html")
+    context.invoke(datasets, name="league", output=table)
+    context.invoke(report, file=table, count="goals", exposure="games", missing="error", output=page)
+    options.say(f"open {page} in a browser")

@@ -1,0 +1,169 @@
+"""Bayes' theorem: closed forms, the Tweedie-Robbins identity, and two ways to the same number."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from ebformer.errors import InputError
+from ebformer.posterior import bayes_rule, likely_counts, log_marginal, mmse, posterior
+from ebformer.prior import GammaPrior, Prior
+
+GAMMAS = [GammaPrior(0.3, 0.1), GammaPrior(2.0, 1.0), GammaPrior(40.0, 3.0)]
+
+
+@st.composite
+def priors(draw: st.DrawFn) -> Prior:
+    atoms = draw(st.lists(st.floats(0, 60), min_size=1, max_size=8))
+    weights = np.array(draw(st.lists(st.floats(0.01, 1), min_size=len(atoms), max_size=len(atoms))))
+    return Prior(atoms, weights / weights.sum())
+
+
+@pytest.mark.parametrize("prior", GAMMAS)
+@pytest.mark.parametrize("t", [0.5, 1.0, 4.0])
+def test_gamma_poisson_closed_form(prior: GammaPrior, t: float) -> None:
+    x = np.arange(60)
+    after = posterior(prior, x, t)
+    assert bayes_rule(prior, x, t) == pytest.approx((prior.shape + x) / (prior.rate + t), rel=1e-12)
+    assert after.variance == pytest.approx((prior.shape + x) / (prior.rate + t) ** 2, rel=1e-12)
+    assert log_marginal(prior, x, t) == pytest.approx(
+        stats.nbinom.logpmf(x, prior.shape, prior.rate / (prior.rate + t)), rel=1e-10
+    )
+
+
+@pytest.mark.parametrize("prior", GAMMAS[1:])
+def test_a_finely_quantised_gamma_agrees_with_the_closed_form(prior: GammaPrior) -> None:
+    # Gauss-Laguerre nodes integrate polynomials times the gamma density exactly, and the rest nearly so.
+    nodes, weights = np.polynomial.legendre.leggauss(2000)
+    end = stats.gamma.isf(1e-18, prior.shape, scale=1 / prior.rate)
+    theta = (nodes + 1) / 2 * end
+    w = weights * stats.gamma.pdf(theta, prior.shape, scale=1 / prior.rate)
+    fine = Prior(theta, w / w.sum())
+    x = np.arange(30)
+    assert bayes_rule(fine, x, 2.0) == pytest.approx(bayes_rule(prior, x, 2.0), rel=1e-10)
+    assert log_marginal(fine, x) == pytest.approx(log_marginal(prior, x), abs=1e-10)
+    assert mmse(fine) == pytest.approx(mmse(prior), rel=1e-10)
+
+
+@given(priors(), st.integers(0, 80))
+def test_the_bayes_rule_is_a_ratio_of_marginals(prior: Prior, x: int) -> None:
+    here, above = np.exp(log_marginal(prior, [x, x + 1]))
+    if here > 1e-250:
+        assert bayes_rule(prior, x) == pytest.approx((x + 1) * above / here, rel=1e-9, abs=1e-12)
+
+
+@given(priors(), st.floats(0.1, 10), st.integers(0, 80))
+def test_exposure_is_a_change_of_units(prior: Prior, t: float, x: int) -> None:
+    assert t * bayes_rule(prior, x, t) == pytest.approx(bayes_rule(prior.scaled(t), x), rel=1e-9, abs=1e-12)
+
+
+@given(priors())
+def test_the_bayes_rule_is_monotone_and_inside_the_support(prior: Prior) -> None:
+    answers = bayes_rule(prior, np.arange(200))
+    assert np.all(np.diff(answers) >= -1e-12 * answers[1:])
+    assert answers.min() >= prior.atoms[0] * (1 - 1e-12)
+    assert answers.max() <= prior.atoms[-1] * (1 + 1e-12)
+
+
+@given(priors())
+def test_the_marginal_is_a_distribution_and_the_tower_rule_holds(prior: Prior) -> None:
+    x = np.concatenate(likely_counts(prior))
+    f = np.exp(log_marginal(prior, x))
+    assert f.sum() == pytest.approx(1, abs=1e-12)
+    assert f @ bayes_rule(prior, x) == pytest.approx(prior.mean, rel=1e-11, abs=1e-12)
+    # Var theta = E Var[theta | x] + Var E[theta | x].
+    spread = f @ (bayes_rule(prior, x) - prior.mean) ** 2
+    assert mmse(prior) + spread == pytest.approx(prior.variance, rel=1e-9, abs=1e-9)
+
+
+def test_mmse_is_what_the_oracle_pays() -> None:
+    prior = Prior([1.0, 5.0, 12.0], [0.3, 0.5, 0.2])
+    rng = np.random.default_rng(0)
+    theta = prior.draw(400_000, rng)
+    loss = (theta - bayes_rule(prior, rng.poisson(theta))) ** 2
+    assert mmse(prior) == pytest.approx(loss.mean(), abs=5 * loss.std() / np.sqrt(loss.size))
+
+
+def test_a_point_mass_learns_nothing() -> None:
+    prior = Prior([3.0], [1.0])
+    assert bayes_rule(prior, [0, 3, 10**6]).tolist() == [3.0, 3.0, 3.0]
+    assert mmse(prior) == 0.0
+
+
+def test_an_impossible_observation_is_answered_by_the_largest_atom() -> None:
+    prior = Prior([0.0], [1.0])
+    assert bayes_rule(prior, [0, 5]).tolist() == [0.0, 0.0]
+    assert log_marginal(prior, [0, 5]).tolist() == [0.0, -np.inf]
+
+
+def test_tiny_rates_are_told_apart() -> None:
+    assert bayes_rule(Prior([1e-18, 1e-17], [0.5, 0.5]), 1) == pytest.approx((1e-36 + 1e-34) / 1.1e-17, rel=1e-12)
+
+
+def test_large_arrays_are_answered_in_blocks_with_the_same_numbers() -> None:
+    prior = Prior(np.linspace(0, 30, 40), np.full(40, 1 / 40))
+    x, t = np.arange(10_000).reshape(100, 100) % 50, np.linspace(0.5, 2, 100)
+    answers = bayes_rule(prior, x, t)
+    assert answers.shape == (100, 100)
+    assert answers[7] == pytest.approx(bayes_rule(prior, x[7], t), rel=1e-14)
+
+
+@given(priors(), st.integers(0, 40), st.floats(0.001, 0.999))
+def test_a_quantile_is_where_the_distribution_reaches_the_level(prior: Prior, x: int, q: float) -> None:
+    after = posterior(prior, x)
+    at = after.quantile(q)
+    assert 1 - after.exceeds(at) >= q * (1 - 1e-12)
+    assert 1 - after.exceeds(np.nextafter(at, -1)) <= q + 1e-12 or at == prior.atoms[0]
+
+
+@pytest.mark.parametrize("prior", [*GAMMAS, Prior([0.5, 2.0, 8.0], [0.2, 0.5, 0.3])])
+def test_the_parts_of_a_posterior_agree(prior: Prior | GammaPrior) -> None:
+    x = np.array([[0, 1, 2], [5, 9, 20]])
+    after = posterior(prior, x, 1.5)
+    draws = after.sample(50_000, np.random.default_rng(0))
+    assert draws.shape == (2, 3, 50_000)
+    error = np.sqrt(after.variance / draws.shape[-1])
+    assert np.all(np.abs(draws.mean(axis=-1) - after.mean) < 5 * error + 1e-12)
+    low, high = after.interval(0.9)
+    assert low.shape == high.shape == (2, 3)
+    inside = (draws >= low[..., None]) & (draws <= high[..., None])
+    assert np.all(inside.mean(axis=-1) > 0.9 - 0.01)
+    assert after.quantile([0.1, 0.5]).shape == after.exceeds([1.0, 2.0]).shape == (2, 3, 2)
+
+
+def test_a_gamma_posterior_is_a_gamma_distribution() -> None:
+    after = posterior(GammaPrior(2.0, 1.0), 3, 2.0)
+    density = stats.gamma(5.0, scale=1 / 3.0)
+    assert after.quantile(0.3) == pytest.approx(density.ppf(0.3), rel=1e-12)
+    assert after.exceeds(1.7) == pytest.approx(integrate.quad(density.pdf, 1.7, np.inf)[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.5, float("nan")])
+@pytest.mark.parametrize("prior", [GAMMAS[0], Prior([1.0], [1.0])])
+def test_levels_outside_the_unit_interval_are_refused(prior: Prior | GammaPrior, q: float) -> None:
+    with pytest.raises(InputError, match="give a probability between 0 and 1"):
+        posterior(prior, 1).quantile(q)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, float("nan")])
+def test_interval_levels_are_checked(level: float) -> None:
+    with pytest.raises(InputError, match="level of an interval"):
+        posterior(GAMMAS[0], 1).interval(level)
+
+
+@pytest.mark.parametrize(
+    ("x", "t", "complaint"),
+    [
+        (-1, 1.0, "x is -1"),
+        (1.5, 1.0, "x is 1.5"),
+        (float("nan"), 1.0, "x is nan"),
+        ("many", 1.0, "must be numbers"),
+        (1, 0.0, "exposure is 0"),
+        (1, float("inf"), "exposure is inf"),
+        ([1, 2], [1.0, 2.0, 3.0], "shapes"),
+    ],
+)
+def test_what_is_not_an_observation_is_named(x: object, t: object, complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        bayes_rule(GAMMAS[0], x, t)  # type: ignore[arg-type]

@@ -1,0 +1,89 @@
+"""The next count: its distribution agrees with itself, with Bayes' theorem and with simulation."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from ebformer.errors import InputError
+from ebformer.posterior import log_marginal, posterior
+from ebformer.predictive import predictive
+from ebformer.prior import GammaPrior, Prior
+
+PRIORS = [Prior([0.2, 3.0, 9.0], [0.5, 0.3, 0.2]), GammaPrior(2.0, 0.7)]
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_probabilities_add_up_to_the_moments(prior: Prior | GammaPrior) -> None:
+    y = np.arange(400)
+    after = predictive(prior, [0, 4], exposure=2.0, future=1.5)
+    pmf = after.pmf(y)
+    assert pmf.shape == (2, 400)
+    assert pmf.sum(axis=-1) == pytest.approx(1, abs=1e-12)
+    assert pmf @ y == pytest.approx(after.mean, rel=1e-10)
+    assert pmf @ y**2 - after.mean**2 == pytest.approx(after.variance, rel=1e-9)
+    assert np.cumsum(pmf, axis=-1) == pytest.approx(after.cdf(y), abs=1e-12)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_seeing_two_counts_at_once_or_one_after_the_other(prior: Prior | GammaPrior) -> None:
+    # P(x, then y) = P(x + y over both exposures) times the binomial chance of that split.
+    x, y, t, s = 3, 5, 2.0, 1.5
+    one_by_one = np.exp(log_marginal(prior, x, t)) * predictive(prior, x, t, s).pmf(y)
+    together = np.exp(log_marginal(prior, x + y, t + s)) * stats.binom.pmf(x, x + y, t / (t + s))
+    assert one_by_one == pytest.approx(together, rel=1e-12)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@given(q=st.floats(0, 0.9999))
+def test_a_quantile_is_the_smallest_count_that_reaches_the_level(prior: Prior | GammaPrior, q: float) -> None:
+    after = predictive(prior, 2)
+    at = after.quantile(q)
+    assert after.cdf(at) >= q * (1 - 1e-13)
+    assert at == 0 or after.cdf(at - 1) < q
+
+
+def test_a_negative_binomial_has_the_published_quantiles() -> None:
+    after = predictive(GammaPrior(2.0, 1.0), np.arange(6), future=3.0)
+    levels = np.array([0.05, 0.5, 0.95, 0.999])
+    expected = stats.nbinom.ppf(levels, 2.0 + np.arange(6)[:, None], 2.0 / 5.0)
+    assert after.quantile(levels).tolist() == expected.astype(int).tolist()
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_intervals_hold_the_next_count(prior: Prior | GammaPrior) -> None:
+    rng = np.random.default_rng(0)
+    theta = prior.draw(40_000, rng)
+    x, y = rng.poisson(theta), rng.poisson(2.0 * theta)
+    low, high = predictive(prior, x, future=2.0).interval(0.8)
+    assert np.mean((low <= y) & (y <= high)) > 0.8 - 0.01
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_what_is_no_count_has_probability_zero(prior: Prior | GammaPrior) -> None:
+    after = predictive(prior, 1)
+    assert after.pmf([-1.0, 0.5, -0.5]).tolist() == [0.0, 0.0, 0.0]
+    assert after.cdf(-1.0) == 0.0
+    assert after.cdf(2.7) == after.cdf(2.0)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_shapes_follow_the_question(prior: Prior | GammaPrior) -> None:
+    after = predictive(prior, 1, future=[1.0, 2.0, 3.0])
+    assert after.mean == pytest.approx(posterior(prior, 1).mean * np.array([1.0, 2.0, 3.0]))
+    assert after.pmf([[0, 1], [2, 3]]).shape == (3, 2, 2)
+    assert after.quantile([0.1, 0.9]).shape == (3, 2)
+    assert predictive(prior, 1).mean.shape == ()
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_no_count_is_certain_to_be_enough(prior: Prior | GammaPrior) -> None:
+    with pytest.raises(InputError, match="level of a quantile is 1"):
+        predictive(prior, 1).quantile(1.0)
+
+
+@pytest.mark.parametrize("future", [0.0, -1.0, float("nan"), float("inf")])
+def test_future_exposure_is_checked(future: float) -> None:
+    with pytest.raises(InputError, match="future exposure"):
+        predictive(PRIORS[0], 1, future=future)
