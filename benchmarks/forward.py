@@ -1,30 +1,30 @@
-"""The forward pass of T24r in numpy, torch and onnxruntime, one thread each: `python benchmarks/forward.py`.
+"""The forward pass of T24r in numpy, torch and onnxruntime, one thread each.
 
-Prints milliseconds per tally: one tally of n = 2048 on [0, 50], one of n = 10^9, and a batch of 128. The fastest of many
-repetitions is reported, because other work on the machine only ever adds time.
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/forward.py
+
+Prints CPU milliseconds per tally: one tally of n = 2048 on [0, 50], one of n = 10^9, and a batch of 128. The fastest of
+many repetitions is reported, because other work on the machine only ever adds time. The last line is by the clock.
 """
 
 from __future__ import annotations
 
-import os
-
-# One thread everywhere; this has to happen before the libraries load.
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
-
 import io
+import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from unittest import mock
 
 import numpy as np
+import onnxruntime
 import torch
 from torch import Tensor, nn
 
+from ebformer.posterior import log_marginal
+from ebformer.prior import Prior
 from ebformer.tally import Tally
-from ebformer.transformer import estimates
 from ebformer.transformer.architecture import Architecture, stabilised, token_features
-from ebformer.transformer.estimates import estimate, estimate_many
+from ebformer.transformer.estimates import estimate, estimate_many, rectangle
 from ebformer.transformer.weights import Weights
 
 T24R = Architecture(layers=24, width=32, heads=8, weight_sets=24)
@@ -39,14 +39,17 @@ class Plain(nn.Module):
         for name, array in weights.arrays.items():
             self.register_buffer(name.replace(".", "_"), torch.from_numpy(array.copy()))
 
+    def both(self, name: str) -> tuple[Tensor, Tensor]:
+        name = name.replace(".", "_")
+        return getattr(self, f"{name}_weight"), getattr(self, f"{name}_bias")
+
     def linear(self, name: str, h: Tensor) -> Tensor:
         return nn.functional.linear(
             h, *(getattr(self, f"{name}_{part}".replace(".", "_")) for part in ("weight", "bias"))
         )
 
     def norm(self, name: str, h: Tensor) -> Tensor:
-        weight, bias = (getattr(self, f"{name}_{part}".replace(".", "_")) for part in ("weight", "bias"))
-        return nn.functional.layer_norm(h, (self.config.width,), weight, bias)
+        return nn.functional.layer_norm(h, (self.config.width,), *self.both(name))
 
     def forward(self, features: Tensor, z: Tensor, log_share: Tensor) -> Tensor:
         """features [b, u, f], z [b, u], log_share [b, u]: estimates [b, u]."""
@@ -76,7 +79,7 @@ class Exported(Plain):
 
 def tensors(tallies: Sequence[Tally]) -> tuple[Tensor, Tensor, Tensor]:
     """The inputs of `Plain`."""
-    x, share, n = estimates._rectangle(tallies)
+    x, share, n = rectangle(tallies)
     with np.errstate(divide="ignore"):
         log_share = np.maximum(np.log(share), -1e30)
     arrays = (token_features(T24R, x, n), stabilised(x), log_share)
@@ -86,8 +89,6 @@ def tensors(tallies: Sequence[Tally]) -> tuple[Tensor, Tensor, Tensor]:
 
 def onnx_session(network: Plain) -> Callable[[tuple[Tensor, Tensor, Tensor]], np.ndarray]:
     """The network in onnxruntime."""
-    import onnxruntime
-
     buffer = io.BytesIO()
     names = ["features", "z", "log_share"]
     axes = {name: {0: "b", 1: "u"} for name in names}
@@ -112,52 +113,48 @@ def milliseconds(run: Callable[[], object], repetitions: int) -> float:
     return 1e3 * best
 
 
+def random_weights(rng: np.random.Generator) -> Weights[Architecture]:
+    """Matrices with entries of variance 1 / inputs, norms 1, biases 0."""
+    arrays = {}
+    for name, shape in T24R.shapes().items():
+        matrix = len(shape) == 2
+        arrays[name] = rng.normal(size=shape) / np.sqrt(shape[1]) if matrix else np.full(shape, "norm" in name)
+        arrays[name] = (arrays[name] * (matrix or name.endswith("weight"))).astype(np.float32)
+    return Weights(T24R, arrays)
+
+
 def main() -> None:
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)
-    arrays = {
-        name: (
-            rng.normal(size=shape) / np.sqrt(shape[-1]) if len(shape) == 2 else np.full(shape, name.endswith("weight"))
-        )
-        for name, shape in T24R.shapes().items()
-    }
-    weights = Weights(T24R, {name: array.astype(np.float32) for name, array in arrays.items()})
+    weights, x = random_weights(rng), np.arange(120)
+    chance = np.exp(log_marginal(Prior(np.linspace(0, 50, 501), np.full(501, 1 / 501)), x))
 
     def draw(n: int) -> Tally:
-        return Tally.of(rng.poisson(rng.uniform(0, 50, n)))
+        return Tally(x, rng.multinomial(n, chance / chance.sum()))
 
-    one, many = draw(2048), [draw(2048) for _ in range(128)]
-    theta = np.linspace(0, 50, 2001)
-    chance = np.exp(np.arange(120)[:, None] * np.log(np.maximum(theta, 1e-300)) - theta)
-    chance = chance.sum(1) / np.array([float(np.prod(np.arange(1.0, k + 1))) for k in range(120)])
-    multiplicity = rng.multinomial(10**9, chance / chance.sum())
-    billion = Tally(np.arange(120), multiplicity)
+    one, billion, many = draw(2048), draw(10**9), [draw(2048) for _ in range(128)]
     print(f"T24r ({T24R.parameters:,} parameters); distinct values: {len(one)} of 2048, {len(billion)} of 10^9")
-
-    plain, exported = Plain(weights).eval(), Exported(weights).eval()
-    session = onnx_session(exported)
-    ways: dict[str, tuple[Callable[[Tally], object], Callable[[], object]]] = {}
-    single_thread = mock.patch.object(estimates.os, "cpu_count", lambda: 1)
+    plain, session = Plain(weights).eval(), onnx_session(Exported(weights).eval())
     chunks = [many[i : i + 8] for i in range(0, len(many), 8)]
-    with torch.no_grad(), single_thread:
-        ways["numpy"] = (lambda t: estimate(weights, t), lambda: estimate_many(weights, many))
-        ways["torch"] = (lambda t: plain(*tensors([t])), lambda: [plain(*tensors(c)) for c in chunks])
-        ways["onnxruntime"] = (lambda t: session(tensors([t])), lambda: [session(tensors(c)) for c in chunks])
-        expected = estimate(weights, one, precision="float64")
+    ways: dict[str, tuple[Callable[[Tally], object], Callable[[], object]]] = {
+        "numpy": (lambda t: estimate(weights, t), lambda: estimate_many(weights, many)),
+        "torch": (lambda t: plain(*tensors([t])), lambda: [plain(*tensors(chunk)) for chunk in chunks]),
+        "onnxruntime": (lambda t: session(tensors([t])), lambda: [session(tensors(chunk)) for chunk in chunks]),
+    }
+    exact = estimate(weights, one, precision="float64")
+    with torch.no_grad(), mock.patch("os.cpu_count", return_value=1):
         for name, (single, batch) in ways.items():
-            answer = np.asarray(single(one)).ravel()
-            error = np.abs(answer / expected - 1).max()
-            times = [milliseconds(lambda: single(one), 30), milliseconds(lambda: single(billion), 30)]
+            error = np.abs(np.asarray(single(one)).ravel() / exact - 1).max()
+            small, large = (milliseconds(partial(single, tally), 30) for tally in (one, billion))
             batched = milliseconds(batch, 5) / len(many)
             print(
-                f"{name:12s} n = 2048: {times[0]:5.2f} ms   n = 10^9: {times[1]:5.2f} ms   batched: {batched:5.2f} ms"
-                f"   error against float64: {error:.0e}"
+                f"{name:12s} n = 2048: {small:5.2f} ms   n = 10^9: {large:5.2f} ms   batched: {batched:5.2f} ms   "
+                f"error against float64: {error:.0e}"
             )
     start = time.perf_counter()
     estimate_many(weights, many)
-    print(
-        f"numpy, batched on {os.cpu_count()} cores, by the clock: {1e3 * (time.perf_counter() - start) / len(many):.2f} ms"
-    )
+    clock = 1e3 * (time.perf_counter() - start) / len(many)
+    print(f"numpy, batched on {os.cpu_count()} cores, by the clock: {clock:.2f} ms")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def estimate(
     A value asked for is a token of weight 0: it attends to the whole tally and nobody attends to it.
     """
     warn_outside_range(weights, [tally], at)
-    network, (x, share, n) = ready(weights, precision), _rectangle([tally])
+    network, (x, share, n) = ready(weights, precision), rectangle([tally])
     if at is None:
         return np.asarray(forward(network, x, share, n)[0])
     answers = np.empty(len(at))
@@ -61,18 +61,18 @@ def estimate_many(
     answers: list[Floats] = [np.empty(0)] * len(tallies)
 
     def run(chosen: list[int]) -> None:
-        for i, row in zip(chosen, forward(network, *_rectangle([tallies[i] for i in chosen])), strict=True):
+        for i, row in zip(chosen, forward(network, *rectangle([tallies[i] for i in chosen])), strict=True):
             answers[i] = row[: len(tallies[i])]
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        list(threads.map(run, _of_similar_length([len(tally) for tally in tallies])))
+        list(threads.map(run, of_similar_length([len(tally) for tally in tallies])))
     return answers
 
 
 def activations(weights: Weights[Architecture], tally: Tally, precision: Precision = "float32") -> NDArray[Any]:
     """The tokens [layers + 1, u, d] before the first layer and after every layer, for probes."""
     trace: list[NDArray[Any]] = []
-    forward(ready(weights, precision), *_rectangle([tally]), trace=trace)
+    forward(ready(weights, precision), *rectangle([tally]), trace=trace)
     return np.concatenate(trace)
 
 
@@ -95,7 +95,7 @@ def warn_outside_range(
             return
 
 
-def _rectangle(tallies: Sequence[Tally]) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
+def rectangle(tallies: Sequence[Tally]) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
     """Values [b, u], shares [b, u] and sizes [b]; a short tally repeats its first value with share 0."""
     u = max(len(tally) for tally in tallies)
     x, share = np.empty((len(tallies), u), dtype=np.int64), np.zeros((len(tallies), u))
@@ -107,7 +107,7 @@ def _rectangle(tallies: Sequence[Tally]) -> tuple[NDArray[np.int64], Floats, NDA
     return x, share, n
 
 
-def _of_similar_length(lengths: Sequence[int]) -> list[list[int]]:
+def of_similar_length(lengths: Sequence[int]) -> list[list[int]]:
     """Indices grouped by length so that no rectangle, padding included, holds more than `TOGETHER` tokens."""
     groups: list[list[int]] = []
     for i in sorted(range(len(lengths)), key=lengths.__getitem__):

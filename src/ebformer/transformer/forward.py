@@ -36,7 +36,7 @@ longer than the product itself."""
 NORMALISERS = (1e-25, 1e30)
 """Where the sum of a softmax lies here, nothing that matters has overflowed or underflowed, in float32 either."""
 TINY = 1e-37
-"""Added to normalisers: a token that ReLU features give no kernel mass at all then gathers 0 instead of 0 / 0."""
+"""Added to the normalisers of linear attention: a token without any kernel mass gathers 0 instead of 0 / 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,20 +135,25 @@ def forward(network: Network, x: Array, share: Array, n: Array, trace: list[Arra
 def affine(by: Affine, h: Array) -> Array:
     """W h + w for every column of h."""
     weight, bias = by
-    out = np.empty((len(weight), h.shape[1]), dtype=h.dtype)
-    for columns in blocks(h.shape[1], max(16, (PRODUCT - 1) // weight.size // 16 * 16)):
-        np.matmul(weight, h[:, columns], out=out[:, columns])
+    at_once = max(16, (PRODUCT - 1) // weight.size // 16 * 16)
+    if h.shape[1] <= at_once:
+        out: Array = weight @ h
+    else:
+        out = np.empty((len(weight), h.shape[1]), dtype=h.dtype)
+        for columns in blocks(h.shape[1], at_once):
+            np.matmul(weight, h[:, columns], out=out[:, columns])
     out += bias
     return out
 
 
 def normalised(h: Array) -> Array:
     """Every column of h [d, t] with mean 0 and variance 1."""
-    c: Array = h - np.add.reduce(h, axis=0) / len(h)
-    variance = np.einsum("ij,ij->j", c, c)
-    variance /= len(h)
-    variance += EPSILON
-    c /= np.sqrt(variance, out=variance)
+    d = len(h)
+    c: Array = h - np.add.reduce(h, axis=0) * (1 / d)
+    deviation = np.add.reduce(c * c, axis=0)
+    deviation *= 1 / d
+    deviation += EPSILON
+    c /= np.sqrt(deviation, out=deviation)
     return c
 
 
@@ -168,10 +173,11 @@ def attention(a: Architecture, layer: Layer, c: Array, share: Array) -> Array:
             for columns in blocks(u, max(1, SCORES // (a.heads * k))):
                 softmax_mixture(q[tally, ..., columns], keys[tally], values[tally], by_head[tally, ..., columns])
     mixed = mixed.reshape(a.heads, -1, b * u)
-    if a.attention == "softmax" or a.normalised:
-        mixed[:, -1] += TINY
-        mixed[:, :-1] /= mixed[:, -1:]
-    return affine(layer.out, mixed[:, :-1].reshape(d, b * u))
+    if a.attention == "softmax":
+        gathered = mixed[:, :-1] / mixed[:, -1:]
+    else:
+        gathered = mixed[:, :-1] / (mixed[:, -1:] + TINY) if a.normalised else mixed[:, :-1]
+    return affine(layer.out, gathered.reshape(d, b * u))
 
 
 def _by_head(rows: Array, heads: int) -> Array:
