@@ -5,7 +5,7 @@
 >>> from ebformer.rule import BayesRule
 >>> season = Holdout.of([9, 0, 3], [6, 1, 4], data="goals", case="1990")
 >>> round(score(season, BayesRule("gamma", GammaPrior(3.0, 1.0))).rmse_improvement, 1)
-66.7
+66.3
 """
 
 from ebformer.fielddata.holdout import Holdout

@@ -16,6 +16,7 @@ from ebformer.estimators.base import Estimator
 from ebformer.fielddata.holdout import Holdout, Ints
 from ebformer.posterior import AnyPrior, log_marginal
 from ebformer.rule import Rule
+from ebformer.tally import Tally
 
 LEVEL = 0.9
 """The level of the predictive intervals whose coverage is reported."""
@@ -114,7 +115,7 @@ def _mean(per_pair: Floats, holdout: Holdout) -> float:
 
 
 def evaluate(
-    holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator], jobs: int = 1, batch: int = 8
+    holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator], jobs: int = 1, batch: int = 16
 ) -> Iterator[list[Score]]:
     """Fit and score every method on every holdout; yields the scores of up to `batch` holdouts at a time, in order.
 
@@ -136,11 +137,17 @@ def evaluate(
 
 
 def _score_batch(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator]) -> list[Score]:
+    tallies = [holdout.tally for holdout in holdouts]
     scores = []
-    for holdout in holdouts:
-        for name, estimator in estimators.items():
-            started = time.perf_counter()
-            rule = estimator(holdout.tally)
-            seconds = time.perf_counter() - started
-            scores.append(score(holdout, rule, name, seconds))
-    return scores
+    for name, estimator in estimators.items():
+        started = time.perf_counter()
+        rules = _fit(estimator, tallies)
+        seconds = (time.perf_counter() - started) / len(tallies)
+        scores.append([score(holdout, rule, name, seconds) for holdout, rule in zip(holdouts, rules, strict=True)])
+    return [of_method[i] for i in range(len(holdouts)) for of_method in scores]
+
+
+def _fit(estimator: Estimator, tallies: Sequence[Tally]) -> list[Rule]:
+    """Together where the method knows how to, which is quicker for networks; otherwise one by one."""
+    together: Callable[[Sequence[Tally]], list[Rule]] | None = getattr(estimator, "fit_many", None)
+    return [estimator(tally) for tally in tallies] if together is None else together(tallies)

@@ -1,0 +1,188 @@
+"""`ebformer fielddata`: score methods on hockey, baseball, books, classic tables or two columns of your own."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from ebformer.atomic import replacing
+from ebformer.estimators.base import Estimator
+from ebformer.fielddata import Holdout, Score, baseball, books, classic, evaluate, hockey
+from ebformer.fielddata.summary import against
+from ebformer.report.arena_tables import TextTable
+from ebformer.report.fielddata_tables import against_tables, p_value_tables, score_tables
+
+FILES = click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
+    """Give a command that loads holdouts the options that score them, and do so."""
+
+    @click.option("--estimators", metavar="NAMES", help="Methods, separated by commas [default: the whole catalogue].")
+    @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the data [default: $EBFORMER_DATA].")
+    @click.option(
+        "--error", type=click.Choice(["rmse", "mae"]), default="rmse", show_default=True, help="What to rank by."
+    )
+    @click.option(
+        "--against", "published", type=click.Path(exists=True, dir_okay=False), help="Pair with these scores (CSV)."
+    )
+    @click.option("--jobs", type=int, default=os.cpu_count(), show_default=True, help="Processes to use.")
+    @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Every score as a tidy CSV.")
+    @click.option("--figure", type=click.Path(dir_okay=False, path_type=Path), help="Violins (PNG, SVG or PDF).")
+    def scored(
+        estimators: str | None,
+        error: str,
+        published: str | None,
+        jobs: int,
+        output: Path | None,
+        figure: Path | None,
+        **options: Any,
+    ) -> None:
+        scores = run(load(**options), estimators, jobs)
+        if output is not None:
+            write(scores, output)
+        if figure is not None:
+            from ebformer.report.fielddata_figures import violins
+
+            violins(scores, error).savefig(figure)
+        printed = [*score_tables(scores, error), *p_value_tables(scores, error)]
+        if published is not None:
+            printed += against_tables(against(scores, published, f"{error}_improvement"), error)
+        for table in printed:
+            show(table)
+
+    scored.__name__, scored.__doc__ = load.__name__, load.__doc__
+    scored.__click_params__ = [*scored.__click_params__, *getattr(load, "__click_params__", [])]  # type: ignore[attr-defined]
+    return scored
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Score methods on real data: units seen before and after.
+
+    The files are yours to fetch (docs/realdata.md says where); they are found by --data-dir, EBFORMER_DATA or
+    ../shared/data, or named one by one.
+
+    \b
+    Example:
+      ebformer fielddata nhl --position center --estimators mle,npmle,priorformer
+    """
+
+
+@command.command()
+@scoring_options
+@FILES
+@click.option(
+    "--position", multiple=True, type=click.Choice(list(hockey.POSITIONS)), help="Repeatable [default: each]."
+)
+@click.option("--count", type=click.Choice(hockey.COUNTS), default="goals", show_default=True)
+def nhl(files: Sequence[Path], data_dir: Path | None, position: Sequence[str], count: str) -> list[Holdout]:
+    """Hockey: a skater's season predicts his next.
+
+    FILES are season pages of hockey-reference.com saved as CSV, or compact tables.
+    """
+    return [pair for each in position or hockey.POSITIONS for pair in hockey.load(files, each, count, data_dir)]
+
+
+@command.command()
+@scoring_options
+@FILES
+@click.option("--role", multiple=True, type=click.Choice(baseball.ROLES), help="Repeatable [default: each].")
+@click.option("--triples/--no-triples", default=True, help="Whether a triple is a hit (not in the paper's pitchers).")
+def mlb(files: Sequence[Path], data_dir: Path | None, role: Sequence[str], triples: bool) -> list[Holdout]:
+    """Baseball: hits in half a season predict the other half.
+
+    FILES are Retrosheet event files (.EVA, .EVN), or compact tables.
+    """
+    return [season for each in role or baseball.ROLES for season in baseball.load(files, each, triples, data_dir)]
+
+
+@command.command(name="books")
+@scoring_options
+@FILES
+def of_books(files: Sequence[Path], data_dir: Path | None) -> list[Holdout]:
+    """Books: the words of the opening predict the rest.
+
+    FILES are plain texts, or a table of books and then one of histograms.
+    """
+    return books.load(files, data_dir)
+
+
+@command.command(name="classic")
+@scoring_options
+@click.argument("dataset")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the thinnings.")
+def of_classic(dataset: str, data_dir: Path | None, seed: int) -> list[Holdout]:
+    """A small published table, thinned into two halves 20 times."""
+    return classic.load(dataset, np.random.default_rng(seed), data_dir=data_dir)
+
+
+@command.command(name="table")
+@scoring_options
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--before", required=True, metavar="COLUMN", help="Counts to predict from.")
+@click.option("--after", required=True, metavar="COLUMN", help="Counts to predict.")
+@click.option("--ratio", type=float, default=1.0, show_default=True, help="Exposure of AFTER over that of BEFORE.")
+def of_table(file: Path, data_dir: Path | None, before: str, after: str, ratio: float) -> list[Holdout]:
+    """Two columns of your own table (CSV or Parquet), one row per unit."""
+    return [Holdout.from_table(file, before, after, ratio)]
+
+
+@command.command(name="all")
+@scoring_options
+def everything(data_dir: Path | None) -> list[Holdout]:
+    """All of hockey, baseball and books, as in section 6 of the paper."""
+    return [
+        *(pair for position in hockey.POSITIONS for pair in hockey.load((), position, data_dir=data_dir)),
+        *(season for role in baseball.ROLES for season in baseball.load((), role, data_dir=data_dir)),
+        *books.load((), data_dir),
+    ]
+
+
+def run(holdouts: Sequence[Holdout], names: str | None, jobs: int) -> list[Score]:
+    """Score with a progress bar on stderr."""
+    columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    scores: list[Score] = []
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=len(holdouts))
+        for batch in evaluate(holdouts, chosen(names), min(jobs, len(holdouts))):
+            scores += batch
+            progress.advance(task, len({(score.data, score.case) for score in batch}))
+    return scores
+
+
+def chosen(names: str | None) -> dict[str, Estimator]:
+    """The methods named, or all; the MLE is always among them, since every gain is measured from it."""
+    from ebformer.estimators.catalogue import CATALOGUE, find
+
+    return {name: find(name) for name in dict.fromkeys(["mle", *(names.split(",") if names else CATALOGUE)])}
+
+
+def write(scores: Sequence[Score], path: Path) -> None:
+    """One row per case and method; an unknown number is an empty cell."""
+    with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Score._fields)
+        writer.writerows([["" if cell != cell else cell for cell in score] for score in scores])
+
+
+def show(table: TextTable) -> None:
+    """Print a table, and what there is to say beneath it; into a file or pipe at its full width."""
+    drawn = Table(box=SIMPLE_HEAD)
+    for position, column in enumerate(table.columns):
+        drawn.add_column(column, justify="right" if position else "left")
+    for row in table.rows:
+        drawn.add_row(*row)
+    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    console.print(f"[bold]{table.title}[/bold]", drawn, *table.notes, "", sep="\n")
