@@ -1,8 +1,6 @@
 """Given tallies: read as they are, and the classical estimators agree with the regrets measured on them elsewhere."""
 
 import csv
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +9,6 @@ from ebformer.arena import Arena, read_published, read_trials
 from ebformer.errors import InputError
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.estimators.mle import Mle
-
-SHARED = Path(os.environ.get("EBFORMER_ARENA", Path(__file__).parents[3] / "shared" / "arena"))
 
 
 def write_tallies(path, rows):
@@ -57,15 +53,18 @@ def test_files_that_are_not_tallies_are_refused_in_one_sentence(tmp_path):
         read_trials(path)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the tallies of ../shared/arena or EBFORMER_ARENA")
-def test_classical_regrets_are_those_measured_before_tally_by_tally():
+@pytest.mark.data
+def test_classical_regrets_are_those_measured_before_tally_by_tally(shared_data):
     """Stored regrets of shared/arena/published_regret.parquet, on the first 8 of the 400 tallies of every cell."""
-    trials = [trial for trial in read_trials(SHARED / "tallies.parquet") if trial.case.key.prior < 8]
+    shared = shared_data.parent / "arena"
+    if not shared.is_dir():
+        pytest.skip(f"there are no tallies in {shared}")
+    trials = [trial for trial in read_trials(shared / "tallies.parquet") if trial.case.key.prior < 8]
     names = ["mle", "robbins", "npmle", "npmle-em"]
     losses = Arena({name: CATALOGUE[name] for name in names}, trials).run(workers=1)
     stored = {
         (loss.key, loss.estimator.removesuffix(" (published)")): loss.regret
-        for loss in read_published(SHARED / "published_regret.parquet", losses)
+        for loss in read_published(shared / "published_regret.parquet", losses)
     }
     tolerance = {"mle": 1e-6, "robbins": 1e-6, "npmle": 1e-3, "npmle-em": 1e-3}
     assert len(losses) == 3 * 7 * 8 * 4
