@@ -84,8 +84,7 @@ def table() -> NDArray[np.float32]:
 
 
 def single(likelihood: Floats) -> NDArray[np.float32]:
-    """float32 without denormal numbers, which would slow every product down tenfold."""
-    return np.ascontiguousarray(np.where(likelihood < 1e-30, 0.0, likelihood), dtype=np.float32)
+    return np.ascontiguousarray(likelihood, dtype=np.float32)
 
 
 def columns(mean: float) -> int:
@@ -131,7 +130,7 @@ def make_batch(
             for size, end, units in zip(sizes, ends, n, strict=True)
         ]
 
-    marginal = np.maximum(prior @ fine_likelihood.T, 1e-35)
+    marginal = prior @ fine_likelihood.T
     bayes = (prior * fine.astype(np.float32)) @ fine_likelihood.T / marginal
     pmf = marginal * np.exp(xlogy(x, x) - x - gammaln(x + 1))
     tally = np.zeros(pmf.shape, dtype=np.int64)

@@ -13,9 +13,12 @@ from ebformer.transformer.grid import PER_CELL, SPACING
 from ebformer.transformer.priorformer import (
     FAR,
     LARGEST_LOG_N,
+    LOWEST_LOG_WEIGHT,
     STATIC_FEATURES,
+    STRIDE,
     TRACK_FEATURES,
     PriorformerConfig,
+    momentum,
 )
 
 
@@ -75,24 +78,27 @@ class PriorformerNetwork(nn.Module):
 
         def factor(log_weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
             """The marginal f, share / f and the EM factor D."""
-            f = (log_weights.exp() @ likelihood).clamp_min(1e-30)
+            f = log_weights.exp() @ likelihood
             ratio = share / f
-            return f, ratio, (ratio @ transposed).clamp_min(1e-9)
+            return f, ratio, ratio @ transposed
 
         with torch.no_grad():
             flat = torch.log_softmax(outside_atoms, -1)
             em = flat + factor(flat)[2].log() + outside_atoms
-            before = em
+            velocity = torch.zeros_like(em)
             static = self.static_features(batch, em, log_n)
         own = em
         h = torch.zeros(b, j, self.config.width)
         answers, step = [], 0
         for block in self.blocks:
             with torch.no_grad():
-                for _ in range(self.config.em_steps):
-                    step += 1
-                    ahead = torch.lerp(before, em, 1.0 + step / (step + 3.0))
-                    before, em = em, (ahead + factor(ahead)[2].log()).clamp_min(-60.0) + outside_atoms
+                for step in range(step + 1, step + self.config.em_steps + 1):
+                    beta = momentum(step)
+                    weights = em.exp()
+                    d = (share / (weights @ likelihood)) @ transposed
+                    velocity = beta * velocity + (1 + STRIDE * beta) * (d.log_() + weights.sum(-1, keepdim=True).log())
+                    em = em + velocity
+                em = torch.log_softmax(em.clamp_min(LOWEST_LOG_WEIGHT) + outside_atoms, -1)
                 em_gradient = factor(em)[2].log().clamp(-3.0, 3.0)
             f, ratio, d = factor(own)
             gradient = d.log().clamp(-3.0, 3.0)
@@ -111,7 +117,9 @@ class PriorformerNetwork(nn.Module):
             h, step_of = block(h, features, far, distance)
             along, towards, shift = step_of.view(b, j, 3, PER_CELL).permute(2, 0, 1, 3).reshape(3, b, -1)
             own = own + (1.0 + along) * gradient + torch.sigmoid(towards) * (em - own).clamp(-8.0, 8.0) + shift
-            own = torch.log_softmax(own.clamp(-60.0, 60.0) + outside_atoms, -1)
+            own = own + outside_atoms
+            own = (own - own.amax(-1, keepdim=True).detach()).clamp_min(LOWEST_LOG_WEIGHT) + outside_atoms
+            own = torch.log_softmax(own, -1)
             answers.append(own)
         return answers
 

@@ -27,7 +27,7 @@ class PriorformerRecipe:
     tallies: int = 32
     """Per step."""
     worlds: dict[str, float] = field(
-        default_factory=lambda: {"neural": 14, "dirichlet": 5, "few": 7, "smooth": 3, "everyday": 3}
+        default_factory=lambda: {"neural": 12, "dirichlet": 9, "few": 6, "smooth": 3, "everyday": 2}
     )
     """Tallies of each world in a step of 32."""
     exposed: float = 1 / 6
@@ -80,7 +80,7 @@ def exposures(rng: np.random.Generator, n: int, largest: float) -> tuple[NDArray
 def regret(batch: Batch, log_weights: Tensor) -> Tensor:
     """sum_x (N(x)/n) (E_answer[theta | x] - E_G[theta | x])^2 over the mean rate: [b]."""
     weights = log_weights.exp()
-    marginal = (weights @ batch.likelihood).clamp_min(1e-30)
+    marginal = weights @ batch.likelihood
     estimate = ((weights * batch.theta) @ batch.likelihood) / marginal
     return (batch.share * (estimate - batch.bayes).square()).sum(-1) / (batch.mean + 0.05)
 
@@ -91,7 +91,7 @@ def posterior_distance(batch: Batch, log_weights: Tensor) -> Tensor:
     This is the excess of the continuous ranked probability score, a proper score, in units of the noise.
     """
     mass = log_weights.exp()[:, None, :] * batch.likelihood.T[batch.picked]
-    answered = (mass / mass.sum(-1, keepdim=True).clamp_min(1e-30)).cumsum(-1)
+    answered = (mass / mass.sum(-1, keepdim=True)).cumsum(-1)
     return SPACING * (answered - batch.posterior).square().sum(-1).mean(-1)
 
 

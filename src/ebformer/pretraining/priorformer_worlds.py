@@ -52,11 +52,12 @@ def neural(rng: np.random.Generator, top: Floats) -> list[Draw]:
 
 
 def dirichlet(rng: np.random.Generator, top: float) -> Draw:
-    """A Dirichlet process on the uniform law with concentration log-uniform on [1/2, 150].
+    """A Dirichlet process on the uniform law, two in three with concentration log-uniform on [20, 150], else [1/2, 20].
 
     150 is the limit because larger ones come close to the multinomial world.
     """
-    atoms, weights = Dirichlet(alpha=float(log_uniform(rng, 0.5, 150.0))).sample(rng, np.array([top]), 4)
+    alpha = log_uniform(rng, 20.0, 150.0) if rng.random() < 2 / 3 else log_uniform(rng, 0.5, 20.0)
+    atoms, weights = Dirichlet(alpha=float(alpha)).sample(rng, np.array([top]), 4)
     return Draw("dirichlet", atoms[0], weights[0])
 
 

@@ -25,8 +25,8 @@ MARGIN = 2.4
 REACH, PIECE, SPAN = 13.0, 512, 32.0
 """Many atoms are not held against all observations, but against at most PIECE of them within SPAN noise deviations of
 each other, and then only the atoms within REACH deviations of one of these."""
-NEGLIGIBLE = 1e-30
-"""Smaller likelihoods are 0: in float32 they would be denormal numbers, which are slow."""
+NEGLIGIBLE = 1e-20
+"""The least relative likelihood, ten deviations off: zeros would have no logarithm, and denormal numbers are slow."""
 
 
 def rate(u: NDArray[Any]) -> Floats:
@@ -78,13 +78,13 @@ def extent(x: NDArray[Any], exposure: NDArray[Any] | float = 1.0) -> tuple[int, 
 
 
 def relative_likelihood(x: NDArray[Any], theta: Floats, exposure: NDArray[Any] | float = 1.0) -> Floats:
-    """p(x_k | t_k theta_j) divided by its maximum over all rates, [atoms, observations]: no entry exceeds 1.
+    """p(x_k | t_k theta_j) divided by its maximum over all rates, [atoms, observations]: from NEGLIGIBLE to 1.
 
     >>> relative_likelihood(np.array([4]), np.array([1.0, 4.0])).round(4).tolist()
     [[0.0785], [1.0]]
     """
     mean = np.multiply.outer(theta, np.broadcast_to(exposure, x.shape))
-    return np.asarray(np.exp(xlogy(x, mean) - mean - (xlogy(x, x) - x)))
+    return np.maximum(np.exp(xlogy(x, mean) - mean - (xlogy(x, x) - x)), NEGLIGIBLE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,6 @@ class Likelihood:
                 ends = np.array([np.min(middle[some] - far), np.max(middle[some] + far)])
                 near = slice(*np.searchsorted(theta, np.maximum(ends, 0.0) ** 2 / 4.0).tolist())
             matrix = relative_likelihood(x[some], theta[near], exposure[some])
-            matrix[matrix < NEGLIGIBLE] = 0.0
             pieces.append((some, near, np.ascontiguousarray(matrix.T, dtype=dtype)))
         return cls(tuple(pieces), (len(x), len(theta)))
 
