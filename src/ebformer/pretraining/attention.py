@@ -114,7 +114,7 @@ def padded_attention(qkv: Tensor, bias: Tensor, start: Tensor, heads: int) -> Te
     shape = (len(lengths), int(lengths.max()))
     dense = qkv.new_zeros(*shape, qkv.shape[1]).index_put((sequence, place), qkv)
     tilt = bias.new_full(shape, -torch.inf).index_put((sequence, place), bias)
-    q, k, v = dense.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)  # each [b, heads, u, d / heads]
+    q, k, v = dense.reshape(*shape, 3, heads, -1).permute(2, 0, 3, 1, 4).unbind(0)  # each [b, heads, u, d / heads]
     out = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=tilt[:, None, None, :])
     return out.transpose(1, 2).flatten(-2)[sequence, place]
 
@@ -143,7 +143,7 @@ def plain_linear_attention(
     qkv: Tensor, share: Tensor, tally: Tensor, tallies: int, architecture: Architecture
 ) -> Tensor:
     """The formula of attention.c in plain torch, for every feature map and normalisation."""
-    q, k, v = qkv.unflatten(-1, (3, architecture.heads, -1)).unbind(1)  # each [T, heads, c]
+    q, k, v = qkv.reshape(len(qkv), 3, architecture.heads, -1).unbind(1)  # each [T, heads, c]
     feature = FEATURE_MAPS[architecture.feature_map]
     q, k = feature(q), feature(k) * share[:, None, None]
     state = sums(k[..., :, None] * v[..., None, :], tally, tallies)  # [b, heads, c, c]

@@ -46,8 +46,8 @@ class Training:
     weight_decay: float = 0.0
     muon: float = 0.0
     """Where positive, matrices with 16 rows and columns or more are trained by Muon, at this multiple of the rate."""
-    clip: float = 1.0
-    """Largest norm of the gradient."""
+    clip: float | None = 1.0
+    """Largest norm of the gradient, if it is bounded at all."""
     average: float = 0.999
     """Decay per step of the moving average, which is what is evaluated and shipped."""
     seed: int = 0
@@ -103,7 +103,7 @@ def train(
         loss.backward()  # type: ignore[no-untyped-call]
         if processes > 1:
             average_gradients(network, processes)
-        norm = nn.utils.clip_grad_norm_(network.parameters(), training.clip)
+        norm = nn.utils.clip_grad_norm_(network.parameters(), training.clip or math.inf)
         value = float(loss.detach())
         if not (math.isfinite(value) and math.isfinite(float(norm))):
             kept = f"the last good checkpoint is {run.path}" if run.path.exists() else "there is no checkpoint yet"
@@ -224,15 +224,9 @@ class Run(Generic[AnyNetwork]):
 def average_gradients(network: nn.Module, processes: int) -> None:
     """Replace every gradient by its mean over the processes, in one message."""
     gradients = [p.grad for p in network.parameters() if p.grad is not None]
-    flat = torch.cat([g.flatten() for g in gradients])
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
     dist.all_reduce(flat)
-    torch._foreach_copy_(
-        gradients,
-        [
-            s.view_as(g)
-            for s, g in zip(flat.div_(processes).split([g.numel() for g in gradients]), gradients, strict=True)
-        ],
-    )
+    torch.nn.utils.vector_to_parameters(flat / processes, gradients)
 
 
 def everyone_agrees(due: bool, device: torch.device, processes: int) -> bool:

@@ -155,7 +155,7 @@ class Recipe:
 def loss(network: Network, batch: Batch) -> Tensor:
     """The weighted squared distance of the answers to their targets."""
     device = network.head.weight.device
-    answer = network(batch.tokens.to(device))
+    answer: Tensor = network(batch.tokens.to(device))
     return (batch.weight.to(device) * (answer - batch.target.to(device)) ** 2).sum()
 
 
@@ -175,7 +175,7 @@ RECIPES: dict[str, Recipe] = {
     "paper": Recipe(
         Architecture(embedding="linear"),
         Training(
-            50_000, learning_rate=0.02, schedule="step", warmup=0, betas=(0.9, 0.999), epsilon=0.01, clip=float("inf")
+            50_000, learning_rate=0.02, schedule="step", warmup=0, betas=(0.9, 0.999), epsilon=0.01, clip=None
         ),
         n=(512, 512),
         tallies=192,

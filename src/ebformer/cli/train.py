@@ -1,0 +1,157 @@
+"""`ebformer train`: pre-train a transformer by a recipe, continue after a kill, ship the result with its card."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ebformer.errors import InputError
+
+if TYPE_CHECKING:
+    from ebformer.pretraining.loop import Row
+    from ebformer.pretraining.recipe import Recipe
+
+CARD_SIZES, CARD_PRIORS, CARD_SEED = (128, 512, 2048, 8192), 100, 20261115
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("name")
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Plan the steps for so long a run.")
+@click.option("--steps", type=click.IntRange(min=1), help="Plan so many steps.")
+@click.option("--resume", is_flag=True, help="Continue the run in the folder, if there is one.")
+@click.option("--folder", type=FOLDER, help="Where checkpoints and the log go.  [default: runs/NAME]")
+@click.option("--seed", type=int, help="Of the initial weights and of everything drawn.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of a process.")
+@click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, ...")
+@click.option("--ship", "shelf", type=FOLDER, help="Train no more: write weights, card and log of the run here.")
+def command(
+    name: str,
+    minutes: float | None,
+    steps: int | None,
+    resume: bool,
+    folder: Path | None,
+    seed: int | None,
+    threads: int,
+    device: str,
+    shelf: Path | None,
+) -> None:
+    """Pre-train the transformer NAME: a recipe (T24r, L24r, T24f, paper, smoke) or a file of one (recipe.json).
+
+    Killed at any moment, the same command with --resume continues as if nothing had happened. Under torchrun every
+    process draws its own tallies.
+
+    \b
+    Examples:
+      ebformer train T24r --minutes 150 --resume
+      ebformer train smoke --folder /tmp/smoke && ebformer train smoke --folder /tmp/smoke --ship zoo
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise InputError("training needs torch: install ebformer[train]") from error
+    from ebformer.pretraining import runs
+    from ebformer.transformer import zoo
+
+    folder = folder or Path("runs") / Path(name).stem
+    if shelf is not None:
+        _ship(Path(name).stem, folder, shelf)
+        return
+    torch.set_num_threads(threads)
+    first = _join_processes(device)
+    recipe = _changed(_recipe(name), steps, seed)
+    if first:
+        recipe = runs.begin(folder, recipe, minutes, resume)
+    if torch.distributed.is_initialized():
+        agreed = [recipe]
+        torch.distributed.broadcast_object_list(agreed)
+        recipe = agreed[0]
+    start = zoo.load(recipe.start) if recipe.start else None
+    with _Progress(recipe, enabled=first) as watch:
+        runs.run(folder, recipe, start, device, watch)
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
+def _recipe(name: str) -> Recipe:
+    from ebformer.pretraining.recipe import RECIPES, Recipe
+
+    if name in RECIPES:
+        return RECIPES[name]
+    if not Path(name).is_file():
+        raise InputError(f"{name} is neither a recipe ({', '.join(RECIPES)}) nor a file of one")
+    return Recipe.from_description(json.loads(Path(name).read_text()))
+
+
+def _ship(name: str, folder: Path, shelf: Path) -> None:
+    """Weights, card, log and learning curve of a run, the card with regrets on tallies drawn for it alone."""
+    from ebformer.arena import Arena, draw_trials
+    from ebformer.estimators.catalogue import find
+    from ebformer.estimators.pretrained import Pretrained
+    from ebformer.pretraining import loop, runs
+    from ebformer.report.network_card import learning_curve, network_card
+    from ebformer.worlds import WORLDS
+
+    shelf.mkdir(parents=True, exist_ok=True)
+    weights = runs.ship(folder, shelf / f"{name}.safetensors")
+    worlds = [WORLDS[world](theta_max=50.0) for world in ("neural", "multinomial", "least-favourable")]
+    rivals = {"mle": find("mle"), "npmle-em": find("npmle-em"), name: Pretrained(name, weights)}
+    losses = Arena(rivals, draw_trials(worlds, CARD_SIZES, CARD_PRIORS, seed=CARD_SEED)).run(workers=1)
+    (shelf / f"{name}.md").write_text(network_card(name, weights, losses))
+    log = runs.averaged(folder)[2]
+    loop.write_log(log, shelf / f"{name}.csv")
+    learning_curve(log).savefig(shelf / f"{name}.png", dpi=80)
+    click.echo(f"{shelf / name}.safetensors, .md, .csv and .png: SHA-256 {weights.sha256}")
+
+
+def _changed(recipe: Recipe, steps: int | None, seed: int | None) -> Recipe:
+    training = recipe.training
+    changed = replace(training, steps=steps or training.steps, seed=training.seed if seed is None else seed)
+    return replace(recipe, training=changed)
+
+
+def _join_processes(device: str) -> bool:
+    """Under torchrun, meet the other processes; whether this is the one that writes."""
+    import torch.distributed as dist
+
+    if "RANK" in os.environ:
+        dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+        return dist.get_rank() == 0
+    return True
+
+
+class _Progress:
+    """A bar on a terminal, a line per record elsewhere: loss, held-out regret, tallies per second, time left."""
+
+    def __init__(self, recipe: Recipe, enabled: bool) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.recipe, self.enabled, self.regrets = recipe, enabled, ""
+        columns = (TextColumn("{task.completed}/{task.total}"), BarColumn(), TextColumn("{task.description}"))
+        self.bar = Progress(*columns, TimeRemainingColumn(), disable=not (enabled and sys.stderr.isatty()))
+        self.task = self.bar.add_task("", total=recipe.training.steps)
+
+    def __enter__(self) -> Callable[[Row], None]:
+        self.bar.start()
+        return self.show
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def show(self, row: Row) -> None:
+        figures = {name: value for name, value in row.items() if name.startswith(self.recipe.worlds)}
+        if figures:
+            self.regrets = "  regret " + " ".join(f"{name} {value:.3g}" for name, value in figures.items())
+        speed = row["step"] * self.recipe.tallies / row["seconds"]
+        text = f"loss {row['loss']:.4f}  {speed:.0f} tallies/s{self.regrets}"
+        self.bar.update(self.task, completed=row["step"], description=text)
+        if self.bar.disable and self.enabled:
+            left = (self.recipe.training.steps - row["step"]) * row["seconds"] / row["step"] / 60
+            click.echo(f"step {row['step']:.0f}  {text}  {left:.0f} min left", err=True)

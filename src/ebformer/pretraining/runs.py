@@ -1,0 +1,94 @@
+"""A run on disk: begun or continued in a folder, planned for some minutes, shipped as weights with provenance."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from ebformer.errors import InputError
+from ebformer.pretraining.loop import Row, train
+from ebformer.pretraining.network import Network
+from ebformer.pretraining.recipe import Recipe, loss
+from ebformer.transformer import weights as weights_file
+from ebformer.transformer.architecture import Architecture
+from ebformer.transformer.weights import Weights
+
+
+def begin(folder: Path, recipe: Recipe, minutes: float | None = None, resume: bool = False) -> Recipe:
+    """The recipe this folder follows: the one a run in it began with, or this one, with steps for so many minutes."""
+    written = folder / "recipe.json"
+    if written.exists():
+        if not resume:
+            raise InputError(f"{folder} already holds a run: continue it with --resume, or choose another folder")
+        return Recipe.from_description(json.loads(written.read_text()))
+    if minutes is not None:
+        steps = max(1, int(60 * minutes / seconds_per_step(recipe)))
+        recipe = replace(recipe, training=replace(recipe.training, steps=steps))
+    folder.mkdir(parents=True, exist_ok=True)
+    written.write_text(json.dumps(recipe.describe(), indent=2) + "\n")
+    return recipe
+
+
+def seconds_per_step(recipe: Recipe, steps: int = 8) -> float:
+    """How long a step takes here, from a few on throw-away weights."""
+    rng, network = np.random.default_rng(0), Network(recipe.architecture)
+    started = time.monotonic()
+    for step in range(steps + 2):
+        if step == 2:  # the first ones compile the kernel and fill the caches
+            started = time.monotonic()
+        loss(network, recipe.draw(rng)).backward()  # type: ignore[no-untyped-call]
+    return (time.monotonic() - started) / steps
+
+
+def run(
+    folder: Path,
+    recipe: Recipe,
+    start: Weights[Architecture] | None = None,
+    device: str = "cpu",
+    watch: Callable[[Row], None] = lambda row: None,
+) -> Network:
+    """Train by the recipe, from fresh weights or from those of another network, or continue what the folder holds."""
+    torch.manual_seed(recipe.training.seed)
+    network = Network(recipe.architecture)
+    if start is not None:
+        network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in start.arrays.items()})
+    return train(network.to(device), recipe.task(), recipe.training, folder, watch=watch, evaluate_every=250)
+
+
+def averaged(folder: Path) -> tuple[Recipe, Network, list[Row]]:
+    """The recipe of a run, its averaged network as of the last checkpoint, and its log."""
+    state = folder / "state.pt"
+    if not state.exists():
+        raise InputError(f"{folder} holds no checkpoint: train there first")
+    recipe = Recipe.from_description(json.loads((folder / "recipe.json").read_text()))
+    kept = torch.load(state, weights_only=True)
+    network = Network(recipe.architecture)
+    network.load_state_dict(kept["average"])
+    return recipe, network, kept["progress"]["log"]
+
+
+def ship(folder: Path, path: Path) -> Weights[Architecture]:
+    """Write the averaged weights of a run to a file, with the recipe and what it took, and read them back."""
+    recipe, network, log = averaged(folder)
+    largest = int(500 if recipe.theta_max is None else recipe.theta_max)
+    provenance = {
+        "recipe": recipe.describe(),
+        "steps": int(log[-1]["step"]),
+        "seconds": log[-1]["seconds"],
+        "torch": torch.__version__,
+        "range": {"x": [0, largest + 4 * round(largest**0.5)], "n": list(recipe.n)},
+    }
+    weights_file.save(path, Weights(recipe.architecture, arrays(network), provenance))
+    return weights_file.load(path)
+
+
+def arrays(network: nn.Module) -> dict[str, np.ndarray]:
+    """The parameters under the names of `Architecture.shapes()`."""
+    return {name: tensor.detach().cpu().numpy() for name, tensor in network.state_dict().items()}

@@ -1,0 +1,76 @@
+"""What ships beside the weights of a network: a card that says what it is and how good, and its learning curve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from ebformer.arena.losses import Loss
+from ebformer.report.arena_tables import mean_table
+from ebformer.report.style import house_style
+from ebformer.transformer.architecture import Architecture
+from ebformer.transformer.weights import Weights
+
+
+def network_card(name: str, weights: Weights[Architecture], losses: Iterable[Loss]) -> str:
+    """A page of Markdown: network, training, range, regret on fresh tallies, hash."""
+    a, provenance = weights.config, weights.provenance
+    recipe, training = provenance["recipe"], provenance["recipe"]["training"]
+    sizes, x = weights.trained_range("n"), weights.trained_range("x")
+    theta_max = recipe["theta_max"]
+    law = "random, the paper's law with a floor of 1" if theta_max is None else f"fixed at {theta_max:g}"
+    start = f"the weights of {recipe['start']}" if recipe["start"] else "fresh weights"
+    sets = "one weight set" if a.weight_sets == 1 else f"{a.weight_sets} weight sets"
+    return f"""# {name}
+
+A transformer that reads the prior off a tally of Poisson counts and answers with the rate of every unit.
+
+| | |
+| --- | --- |
+| network | {a.layers} layers, {sets}, width {a.width}, {a.heads} heads, {a.attention} attention |
+| parameters | {a.parameters:,} |
+| worlds seen in training | {", ".join(recipe["worlds"])} (Dirichlet process with alpha = 50), equally likely |
+| theta_max | {law} |
+| units per tally | {sizes[0]:,.0f} to {sizes[1]:,.0f}, log-uniform |
+| counts | {x[0]:.0f} to {x[1]:.0f} |
+| targets | {"the exact Bayes rule of the drawn prior" if recipe["targets"] == "exact" else "theta"} |
+| started from | {start} |
+| training | {provenance["steps"]:,} steps of {recipe["tallies"]} tallies, seed {training["seed"]}, \
+{provenance["seconds"] / 60:.0f} minutes on one shared core, torch {provenance["torch"]} |
+| SHA-256 | `{weights.sha256}` |
+
+Beyond these ranges it still answers, with an `OutsideTrainingRange` warning. Nothing makes it monotone in x.
+Multinomial and least-favourable priors were never trained on.
+
+{mean_table(losses).markdown()}
+
+Regret is the mean squared distance to the exact Bayes rule, weighted by the tally, for priors on [0, 50]. Written by
+`ebformer train {name} --ship`; the whole recipe is in the header of the weights file
+(`ebformer.transformer.weights.load(path).provenance["recipe"]`).
+"""
+
+
+def learning_curve(log: Sequence[Mapping[str, Any]]) -> Figure:
+    """The loss of every record and the held-out regrets, against steps."""
+    with house_style():
+        figure = Figure(figsize=(9, 3.6), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        left.plot([row["step"] for row in log], [row["loss"] for row in log])
+        left.set(xlabel="step", ylabel="training loss", yscale="log")
+        watched = [row for row in log if any("_128" in name for name in row)]
+        cells = [name for name in (watched[-1] if watched else {}) if name.rpartition("_")[2].isdigit()]
+        for position, cell in enumerate(cells):
+            world, _, n = cell.rpartition("_")
+            style = "-" if world == "neural" else "--"
+            right.plot(
+                [row["step"] for row in watched],
+                [row[cell] for row in watched],
+                style,
+                color=f"C{position % 4}",
+                label=f"{world} {n}",
+            )
+        right.set(xlabel="step", ylabel="held-out regret on [0, 50]", yscale="log")
+        right.legend(ncols=2, fontsize="small")
+    return figure

@@ -1,0 +1,67 @@
+"""Recipes survive JSON, and the published protocol has the gradient of its collapsed form."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from ebformer.errors import InputError  # noqa: E402
+from ebformer.pretraining.loop import optimisers  # noqa: E402
+from ebformer.pretraining.network import Network  # noqa: E402
+from ebformer.pretraining.recipe import RECIPES, Recipe, Thinned, loss  # noqa: E402
+from ebformer.worlds.base import PaperThetaMax  # noqa: E402
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_json_round_trip(name: str) -> None:
+    text = json.dumps(RECIPES[name].describe(), allow_nan=False)
+    assert Recipe.from_description(json.loads(text)) == RECIPES[name]
+
+
+def test_unknown_fields_are_refused() -> None:
+    with pytest.raises(InputError, match="momentum"):
+        Recipe.from_description(RECIPES["smoke"].describe() | {"momentum": 1})
+
+
+def test_the_paper_models_never_see_what_they_are_measured_on() -> None:
+    for name in ("T24r", "L24r", "T24f", "paper"):
+        assert RECIPES[name].worlds == ("neural", "dirichlet")
+    assert RECIPES["paper"].architecture.parameters == 25_601
+
+
+def gradients(network: Network, recipe: Recipe, seed: int) -> dict[str, torch.Tensor]:
+    network.zero_grad()
+    loss(network, recipe.draw(np.random.default_rng(seed))).backward()
+    return {name: parameter.grad.clone() for name, parameter in network.named_parameters()}
+
+
+def test_twenty_published_steps_have_the_gradient_of_their_collapsed_form() -> None:
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    paper = replace(RECIPES["paper"], tallies=1)  # one sequence of 512 units instead of 192, for time
+    network = Network(paper.architecture)
+    (adam,) = optimisers(network, paper.training)
+    for step in range(20):
+        for group in adam.param_groups:
+            group["lr"] = paper.training.rate(step)
+        published = gradients(network, paper, step)
+        collapsed = gradients(network, replace(paper, collapsed=True), step)
+        for name, gradient in published.items():
+            scale = float(gradient.abs().max())
+            assert float((gradient - collapsed[name]).abs().max()) <= 2e-3 * scale + 1e-6, (step, name)
+            network.get_parameter(name).grad = gradient
+        adam.step()
+
+
+def test_thinning_is_undone_by_the_weights() -> None:
+    # Weighted means under the thinned law are means under the paper's law, up to the constant P(kept).
+    rng, thinned = np.random.default_rng(0), Thinned(50.0)
+    kept, plain = thinned.draw(rng, 200_000), PaperThetaMax().draw(rng, 200_000)
+    weights = thinned.weights(kept)
+    for power in (0.5, 1.0):
+        assert np.average(kept**power, weights=weights) == pytest.approx(np.mean(plain**power), rel=0.02)
