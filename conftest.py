@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples every time, and no deadline: a busy machine is not a broken law.
+settings.register_profile("ebformer", deadline=None, derandomize=True)
+settings.load_profile("ebformer")
 
 NEEDS = {"data", "browser", "spark"}
 """Markers of tests that need something which is not in the repository."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ebformer.estimators.npmle_em import NpmleEm as NpmleEm
     from ebformer.estimators.oracle import Oracle as Oracle
     from ebformer.estimators.pretrained import Pretrained as Pretrained
+    from ebformer.estimators.priorformer import Priorformer as Priorformer
     from ebformer.estimators.robbins import Robbins as Robbins
     from ebformer.posterior import bayes_rule as bayes_rule
     from ebformer.posterior import mmse as mmse
@@ -60,6 +61,7 @@ HOMES = {
     "Poisson": "channel",
     "Pretrained": "estimators.pretrained",
     "Prior": "prior",
+    "Priorformer": "estimators.priorformer",
     "Robbins": "estimators.robbins",
     "Rule": "rule",
     "Tally": "tally",

@@ -1,0 +1,152 @@
+"""Every method in the catalogue obeys the laws, and the checker finds those that do not."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import ebformer as eb
+from ebformer.errors import ContractError, InputError
+from ebformer.estimators.catalogue import CATALOGUE, CLASSICAL, estimator, find
+from ebformer.estimators.contract import LAWS
+from ebformer.rule import BayesRule
+
+VARIANTS = [
+    eb.Robbins("plain"),
+    eb.Robbins("clipped", d=30, M=20.0),
+    eb.Minimax(theta_max=12.0),
+    eb.Npmle(theta_max=12.0),
+    eb.Oracle(eb.Prior([0.5, 4.0, 9.0], [0.3, 0.4, 0.3])),
+    eb.Oracle(eb.GammaPrior(2.0, 0.5)),
+]
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_method_of_the_catalogue_obeys_the_laws(name: str) -> None:
+    method = CATALOGUE[name]
+    assert method.name == name
+    assert eb.check_estimator(method) == tuple(LAWS)
+
+
+@pytest.mark.parametrize("method", VARIANTS, ids=repr)
+def test_every_variant_obeys_the_laws(method: eb.Estimator) -> None:
+    assert eb.check_estimator(method) == tuple(LAWS)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_method_survives_what_is_extreme(name: str) -> None:
+    if name in CLASSICAL and name != "minimax":
+        rule = CATALOGUE[name](eb.Tally([0, 10**5], [10**9, 1]))
+        assert np.all(np.isfinite(rule([0, 10**5])))
+        assert rule(0) < 1
+
+
+@dataclass(frozen=True)
+class Pooled(eb.Estimator):
+    """Everybody is average: an honest method by a stranger, as in CONTRIBUTING.md."""
+
+    name, monotone, answers_unseen, unequal_exposure = "pooled", True, True, False
+
+    def fit(self, tally: eb.Tally) -> BayesRule:
+        return BayesRule(self.name, eb.Prior([float(tally.values @ tally.multiplicity) / tally.n], [1.0]))
+
+
+class Restless(Pooled):
+    """Not the same twice."""
+
+    def fit(self, tally: eb.Tally) -> BayesRule:
+        return BayesRule(self.name, eb.Prior([np.random.default_rng().random()], [1.0]))
+
+
+class Boastful(Pooled):
+    """Promises to use exposures, and falls over them."""
+
+    unequal_exposure = True
+
+    def fit(self, tally: eb.Tally) -> BayesRule:
+        return BayesRule(self.name, eb.Prior([tally.unexposed().n / 7.0], [1.0]))
+
+
+class FallingRule(eb.Mle()(eb.Tally.of([0])).__class__):  # type: ignore[misc]
+    """Falls as the count grows."""
+
+    kind = "falling"
+
+    def _estimate(self, x: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+        return 1 / (1 + x) / exposure
+
+
+class Falling(Pooled):
+    """Promises to be monotone."""
+
+    def fit(self, tally: eb.Tally) -> FallingRule:
+        return FallingRule(self.name)
+
+
+class NegativeRule(FallingRule):
+    """Below zero at unseen counts."""
+
+    kind = "negative"
+
+    def _estimate(self, x: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+        return np.where(x > 100, -1.0, x) / exposure
+
+
+class Negative(Falling):
+    """Promises to answer at unseen counts."""
+
+    def fit(self, tally: eb.Tally) -> NegativeRule:
+        return NegativeRule(self.name)
+
+
+def test_a_strangers_honest_method_passes() -> None:
+    assert eb.check_estimator(Pooled()) == tuple(LAWS)
+
+
+@pytest.mark.parametrize(
+    ("method", "law"),
+    [
+        (Restless(), "the same tally gets the same answer, but of Tally"),
+        (Boastful(), "unequal exposures are used where promised .*: they are refused"),
+        (Falling(), "never fall as the count grows, .* from x = 0 to 1 the estimate falls"),
+        (Negative(), "estimates at unseen counts .* at x = 101 it answers -1"),
+    ],
+)
+def test_a_broken_law_is_named_with_its_counter_example(method: eb.Estimator, law: str) -> None:
+    with pytest.raises(ContractError, match=law):
+        eb.check_estimator(method)
+
+
+def test_estimators_are_values() -> None:
+    assert estimator("minimax", theta_max=3.0) == eb.Minimax(3.0)
+    assert hash(estimator("mle")) == hash(eb.Mle())
+    assert find(eb.Mle()) is not None
+    with pytest.raises(AttributeError):
+        eb.Minimax(3.0).theta_max = 4.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("npml", "there is no method 'npml': did you mean 'npmle'?"),
+        ("robins", "did you mean 'robbins'?"),
+        ("xyzzy", "choose among mle, robbins, erm"),
+    ],
+)
+def test_an_unknown_name_gets_the_closest_one(name: str, complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint.replace("?", r"\?")):
+        estimator(name)
+    with pytest.raises(KeyError):
+        CATALOGUE[name]
+
+
+def test_unknown_options_are_named() -> None:
+    with pytest.raises(InputError, match="mle does not take these options: theta_max"):
+        estimator("mle", theta_max=3.0)
+
+
+def test_the_catalogue_is_a_mapping() -> None:
+    assert set(CLASSICAL) <= set(CATALOGUE)
+    assert len(CATALOGUE) == len(list(CATALOGUE))
+    assert "mle" in CATALOGUE
+    assert "xyzzy" not in CATALOGUE

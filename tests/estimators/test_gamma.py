@@ -1,0 +1,100 @@
+"""The negative binomial fit: stationary, no worse than a general optimiser, sensible where the likelihood runs off."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from ebformer.estimators.gamma import Gamma, maximum_likelihood
+from ebformer.posterior import log_marginal
+from ebformer.prior import GammaPrior, Prior
+from ebformer.tally import Tally
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "royale_belge.json").read_text())
+
+
+def mean_log_likelihood(prior: GammaPrior | Prior, tally: Tally) -> float:
+    return float(tally.multiplicity @ log_marginal(prior, tally.values, tally.exposures)) / tally.n
+
+
+def test_the_belgian_claims() -> None:
+    rule = Gamma()(Tally(np.arange(8), GOLDEN["counts"]))
+    # The book's figures come from rounded parameters: the likeliest ones differ from them by up to 0.0056.
+    assert rule(np.arange(7)) == pytest.approx(GOLDEN["gamma"], abs=0.006)
+
+
+@pytest.mark.parametrize("exposed", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_general_optimiser_finds_nothing_better(seed: int, exposed: bool) -> None:
+    rng = np.random.default_rng(seed)
+    t = rng.uniform(0.2, 5.0, size=80).round(1) if exposed else np.ones(80)
+    tally = Tally.of(rng.poisson(t * rng.gamma(1.5, 2.0, size=80)), t)
+    prior, convergence = maximum_likelihood(tally)
+
+    def loss(log_parameters: np.ndarray) -> float:
+        return -mean_log_likelihood(GammaPrior(*np.exp(log_parameters)), tally)
+
+    found = minimize(loss, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000})
+    assert convergence.reached
+    assert mean_log_likelihood(prior, tally) >= -found.fun - 1e-12
+    assert isinstance(prior, GammaPrior)
+    assert np.log([prior.shape, prior.rate]) == pytest.approx(found.x, abs=1e-4)
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.sampled_from([0.5, 1.0, 3.0])), min_size=1, max_size=30))
+def test_no_gamma_nearby_is_likelier(pairs: list[tuple[int, float]]) -> None:
+    tally = Tally.of([x for x, _ in pairs], [t for _, t in pairs])
+    prior, convergence = maximum_likelihood(tally)
+    assert convergence.reached
+    best = mean_log_likelihood(prior, tally)
+    mean = prior.mean
+    for shape in (0.1, 1.0, 10.0, 1000.0):
+        for factor in (0.5, 1.0, 2.0):
+            if mean > 0:
+                assert mean_log_likelihood(GammaPrior(shape, shape / (factor * mean)), tally) <= best + 1e-9
+
+
+def test_the_fit_recovers_the_prior_that_made_the_counts() -> None:
+    truth, rng = GammaPrior(3.0, 0.5), np.random.default_rng(0)
+    t = rng.choice([0.5, 1.0, 4.0], size=200_000)
+    prior, _ = maximum_likelihood(Tally.of(rng.poisson(t * truth.draw(t.size, rng)), t))
+    assert isinstance(prior, GammaPrior)
+    assert (prior.shape, prior.rate) == pytest.approx((truth.shape, truth.rate), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("x", "t", "atom"),
+    [
+        ([0, 0, 0], None, 0.0),
+        ([5], None, 5.0),
+        ([2, 3, 2, 3], None, 2.5),
+        ([2, 4, 6], [1.0, 2.0, 3.0], 2.0),
+        ([10**6, 10**6 + 1], None, 10**6 + 0.5),
+        ([0, 0], [1.0, 2.0], 0.0),
+    ],
+)
+def test_counts_that_spread_less_than_poisson_make_a_point_mass(
+    x: list[int], t: list[float] | None, atom: float
+) -> None:
+    rule = Gamma()(Tally.of(x, t))
+    assert rule.prior == Prior([atom], [1.0])
+    assert rule.convergence is not None
+    assert rule.convergence.reached
+    assert rule([0, 7, 10**6]) == pytest.approx(atom)
+
+
+def test_a_single_large_count_among_many_zeros() -> None:
+    prior, convergence = maximum_likelihood(Tally([0, 10**5], [10**9, 1]))
+    assert convergence.reached
+    assert prior.mean == pytest.approx(1e5 / (10**9 + 1))
+
+
+def test_a_common_exposure_divides_the_answer() -> None:
+    tally = Tally.of([0, 1, 1, 4, 9])
+    exposed = Gamma()(Tally(tally.values, tally.multiplicity, 4.0))
+    assert exposed([0, 9]) == pytest.approx(Gamma()(tally)([0, 9]) / 4)
+    assert exposed(9, exposure=8.0) < exposed(9)

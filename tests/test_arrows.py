@@ -1,0 +1,103 @@
+"""Imports point the way docs/architecture.md says, and heavy libraries stay where they belong."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "ebformer"
+
+LAYERS = [
+    {"errors", "atomic"},
+    {"tally", "prior", "channel"},
+    {"posterior"},
+    {"predictive"},
+    {"rule"},
+    {"estimators", "transformer"},
+    {"worlds", "tables", "binning", "ranking", "check", "comparison", "datasets", "scikit_learn"},
+    {"arena", "probes", "fielddata", "pretraining"},
+    {"report"},
+    {"cli"},
+]
+"""A module may import from its own layer and from those before it."""
+
+HOMES = {
+    "torch": {"pretraining"},
+    "matplotlib": {"report"},
+    "pandas": set(),
+    "polars": set(),
+    "duckdb": {"tables", "cli", "fielddata", "arena"},
+    "narwhals": {"tables"},
+    "pyspark": {"tables"},
+    "click": {"cli"},
+    "rich": {"cli"},
+    "sklearn": {"scikit_learn"},
+}
+"""Where a library may be imported when a module loads (inside a function, who needs it may ask for it)."""
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in SOURCE.rglob("*.py") if path.name not in ("__init__.py", "__main__.py"))
+
+
+def part(path: Path) -> str:
+    """The first name below ebformer: the part of the house a module lives in."""
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def layer(name: str) -> int:
+    return next(number for number, names in enumerate(LAYERS) if name in names)
+
+
+def imported(path: Path, *, anywhere: bool) -> set[str]:
+    """The dotted names a module imports when it loads, or anywhere in it; what only type checkers read is left out."""
+    found: set[str] = set()
+
+    def visit(nodes: list[ast.stmt]) -> None:
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                found.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found.update(f"{node.module}.{alias.name}" for alias in node.names)
+            elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                visit(node.orelse)
+            elif anywhere or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                for block in ("body", "orelse", "finalbody", "handlers"):
+                    visit(getattr(node, block, []))
+
+    visit(ast.parse(path.read_text(encoding="utf-8")).body)
+    return found
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_arrows_point_one_way(path: Path) -> None:
+    for name in imported(path, anywhere=True):
+        package, _, rest = name.partition(".")
+        if package == "ebformer":
+            other = rest.partition(".")[0]
+            if other == "__version__":
+                continue
+            assert layer(other) <= layer(part(path)), f"{path.name} may not import ebformer.{other}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_heavy_libraries_stay_where_they_belong(path: Path) -> None:
+    for name in imported(path, anywhere=False):
+        library = name.partition(".")[0]
+        if library in HOMES:
+            assert part(path) in HOMES[library], f"{path.name} may not import {library} when it loads"
+    assert part(path) == "pretraining" or not any(
+        name.partition(".")[0] == "torch" for name in imported(path, anywhere=True)
+    ), f"{path.name} may not import torch at all"
+
+
+def test_transformers_know_nothing_of_estimators() -> None:
+    for path in (SOURCE / "transformer").rglob("*.py"):
+        allowed = {"tally", "prior", "posterior", "errors", "transformer", "channel", "atomic"}
+        ours = {name.split(".")[1] for name in imported(path, anywhere=True) if name.startswith("ebformer.")}
+        assert ours <= allowed, f"transformer/{path.name} imports {ours - allowed}"
+
+
+def test_every_part_has_a_place() -> None:
+    parts = {part(path) for path in modules()}
+    assert parts <= set().union(*LAYERS), f"give {parts - set().union(*LAYERS)} a layer in this test"

@@ -1,0 +1,50 @@
+"""The public names exist, say what they do, and cost nothing before they are used."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import ebformer
+
+EXAMPLES_ELSEWHERE = {"CATALOGUE", "EbformerError", "Estimator", "Pretrained", "Rule"}
+"""A value, an exception and two abstract classes: their examples are those of what implements them."""
+
+
+@pytest.mark.parametrize("name", ebformer.HOMES)
+def test_every_public_name_is_documented_with_an_example(name: str) -> None:
+    thing = getattr(ebformer, name)
+    assert inspect.getdoc(thing)
+    if name not in EXAMPLES_ELSEWHERE:
+        assert ">>> " in str(inspect.getdoc(thing)), f"{name} has no example"
+
+
+def test_the_names_of_type_checkers_and_of_readers_agree() -> None:
+    source = inspect.getsource(ebformer)
+    for name, home in ebformer.HOMES.items():
+        assert f"from ebformer.{home} import {name} as {name}" in source
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'shrinkage'"):
+        _ = ebformer.shrinkage
+    assert set(ebformer.HOMES) <= set(dir(ebformer))
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules and scipy's parts that a fresh interpreter holds after running code."""
+    report = f"{code}; import sys; print(*{{'.'.join(n.split('.')[:2]) for n in sys.modules}})"
+    return set(
+        subprocess.run([sys.executable, "-c", report], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+
+def test_importing_ebformer_loads_nothing_heavy() -> None:
+    loaded = loaded_by("import ebformer")
+    assert not loaded & {"numpy", "scipy", "torch", "matplotlib", "pandas", "duckdb"}
+
+
+def test_the_core_needs_numpy_and_the_special_functions_only() -> None:
+    loaded = loaded_by("import ebformer as eb; eb.Oracle(eb.Prior([1.0], [1.0]))(eb.Tally.of([3])).predict(3)")
+    assert not loaded & {"torch", "matplotlib", "pandas", "duckdb", "safetensors", "scipy.stats", "scipy.optimize"}
