@@ -31,9 +31,9 @@ def command(
       ebformer compare goals.csv --count goals --exposure games
     """
     import numpy as np
-    from ebformer.estimators.catalogue import CATALOGUE, find
 
     from ebformer.comparison import ASSUMPTION, compare
+    from ebformer.estimators.catalogue import CATALOGUE, find
     from ebformer.tables.columns import Columns
     from ebformer.tables.files import open_table
     from ebformer.tables.observations import observe

@@ -6,9 +6,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
-from ebformer.estimators.catalogue import DEFAULT
 
 from ebformer.cli import options
+from ebformer.estimators.catalogue import DEFAULT
 
 if TYPE_CHECKING:
     import duckdb
@@ -54,8 +54,8 @@ def command(
       cat words.tsv | ebformer estimate - --count n --future 10 > words_shrunken.tsv
     """
     import numpy as np
-    from ebformer.estimators.catalogue import find
 
+    from ebformer.estimators.catalogue import find
     from ebformer.tables.checking import check_fit, warnings_of
     from ebformer.tables.columns import Columns, room_for
     from ebformer.tables.files import check_folder, check_output, open_table
@@ -72,10 +72,10 @@ def command(
         observations = observe(opened.table, columns, missing)
         fit = fit_table(observations, estimator)
         room_for(fit.new_columns(wanted), opened.table.names)
-        deliver(opened, fit, observations, wanted, output)
-        if save is not None:
-            fit.save(save)
         checks = check_fit(fit, observations, np.random.default_rng(0))
+        deliver(opened, fit, observations, wanted, output)
+    if save is not None:
+        fit.save(save)
     rows = int(observations.keys.rows.sum())
     options.say(f"{rows:,} rows, {observations.count.size:,} distinct observations, method {method}")
     for sentence in remarks(fit, observations):

@@ -22,7 +22,6 @@ def command() -> None:
       ebformer methods
     """
     from ebformer.estimators.catalogue import CATALOGUE, DEFAULT
-
     from ebformer.tally import Tally
 
     lines: list[dict[str, object]] = []

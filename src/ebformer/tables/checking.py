@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from ebformer.estimators.catalogue import CATALOGUE
 
 from ebformer.binning import coarsened
 from ebformer.check import ModelCheck, model_check
+from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.rule import Rule
 from ebformer.tables.fit import Fit
 from ebformer.tables.observations import Observations

@@ -90,8 +90,7 @@ def complaint(columns: Columns, role: Role, value: object, row: int | None) -> I
     """
     where = "" if row is None else f"row {row}: "
     name = columns.role(role)
-    missing = value is None or value != value or str(value).strip().lower() in NO_ANSWER
-    if missing:
+    if value is None or str(value).strip().lower() in (*NO_ANSWER, "<na>"):
         return InputError(
             f"{where}{name} is missing: fill it in, drop the row, or keep such rows unanswered (missing = keep)"
         )

@@ -129,4 +129,6 @@ def _floats(column: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _texts(column: NDArray[Any]) -> NDArray[np.object_]:
-    return np.asarray(np.ma.filled(np.ma.asarray(column, dtype=object), None))
+    texts = np.array(np.ma.getdata(column), dtype=object)
+    texts[np.ma.getmaskarray(column)] = None
+    return texts

@@ -86,12 +86,14 @@ class EagerTable:
         column = self.frame[name]
         if column.dtype.is_numeric() and not column.dtype.is_decimal() and column.null_count() == 0:
             return np.asarray(column.to_numpy(), dtype=np.float64)
-        return np.array([_number(entry) for entry in column.to_list()], dtype=np.float64)
+        entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
+        return np.array([np.nan if missing else _number(entry) for entry, missing in entries], dtype=np.float64)
 
     def _texts(self, name: str) -> NDArray[np.object_]:
-        entries = self.frame[name].to_list()
-        texts = np.empty(len(entries), dtype=object)
-        texts[:] = [None if entry is None or entry != entry else str(entry) for entry in entries]
+        column = self.frame[name]
+        texts = np.empty(len(column), dtype=object)
+        entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
+        texts[:] = [None if missing or entry != entry else str(entry) for entry, missing in entries]
         return texts
 
 
@@ -104,11 +106,10 @@ def _coded(texts: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
 
 
 def _number(entry: Any) -> float:
-    """NaN where the entry is missing, -inf where it is no number; text is read as a file's would be."""
+    """NaN where text says that the entry is missing, -inf where it is no number; as a file's text would be read."""
     if isinstance(entry, str) and entry.strip().lower() in NO_ANSWER:
         return np.nan
     try:
         return float(entry)
     except (TypeError, ValueError):
-        # None and pandas.NA have no truth in them either, which a date or a word has.
-        return -np.inf if isinstance(entry, str) or (entry == entry and entry is not None) else np.nan
+        return -np.inf

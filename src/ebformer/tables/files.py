@@ -110,6 +110,7 @@ def open_table(path: str) -> Iterator[TableFile]:
             name = path
             _must_exist(path)
         with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": folder}) as connection:
+            connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             # Rows stay on the streaming side of the join, whatever the optimiser thinks of their number.
             connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
             try:

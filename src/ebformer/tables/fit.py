@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -128,14 +129,18 @@ class Fit:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Fit:
         """Read a fit that `save` wrote; nothing in the file is executed."""
-        from ebformer.estimators import catalogue  # noqa: F401  (the kinds of rules register when they are imported)
+        from ebformer.estimators.catalogue import estimator
 
         advice = "write one with `ebformer estimate --save`"
         try:
             record = json.loads(Path(path).read_text(encoding="utf-8"))
             if record["format"] != FORMAT or record["version"] != VERSION:
                 raise ValueError(record["format"])
-            rules = {entry["group"]: Rule.from_record(entry["rule"], path) for entry in record["rules"]}
+            rules = {}
+            for entry in record["rules"]:
+                with suppress(InputError):
+                    estimator(entry["rule"]["method"])  # the kinds of rules register when their methods are imported
+                rules[entry["group"]] = Rule.from_record(entry["rule"], path)
             return Fit(Columns(**record["columns"]), rules)
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, InputError):

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import duckdb
 import narwhals as nw
 import numpy as np
-from ebformer.estimators.catalogue import DEFAULT, find
 from numpy.typing import ArrayLike, NDArray
 
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.check import ModelWarning
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
+from ebformer.estimators.catalogue import DEFAULT, find
 from ebformer.tables.checking import check_fit, warnings_of
 from ebformer.tables.columns import Columns, Missing, room_for
 from ebformer.tables.duck import DuckTable

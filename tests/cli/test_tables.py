@@ -1,0 +1,247 @@
+"""The commands as a person meets them: a process with arguments, two streams and an exit code."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+MISTAKES = [
+    ("goals\n1\nseven\n", "row 2: goals is 'seven', not a number"),
+    ("goals\n1\n-2\n", "row 2: goals is -2: counts are whole numbers of at least 0"),
+    ("goals\n1\n2.5\n", "row 2: goals is 2.5: counts are whole numbers"),
+    ("team,goals\na,1\nb,\n", "row 2: goals is missing"),
+    ("", "standard input is empty"),
+    ("goals\n", "the table has no rows"),
+    ("goal,team\n1,a\n", "there is no column 'goals' (did you mean 'goal'?)"),
+    ("goals,estimate\n1,2\n", "the table already has a column 'estimate'"),
+]
+
+
+def ebformer(
+    *arguments: str | Path, given: str | None = None, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ebformer", *map(str, arguments)]
+    return subprocess.run(command, input=given, capture_output=True, text=True, cwd=folder, check=False, timeout=120)
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture
+def league(tmp_path: Path) -> Path:
+    done = ebformer("datasets", "league", "-o", tmp_path / "league.csv")
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "league.csv"
+
+
+def test_estimate_save_and_apply_from_file_to_file(league: Path) -> None:
+    """Yesterday's fit, applied to yesterday's rows, repeats yesterday's answers."""
+    folder = league.parent
+    arguments = ["--count", "goals", "--exposure", "games", "--group", "position", "--top", "10", "--future", "38"]
+    first = ebformer("estimate", league, *arguments, "-o", folder / "out.csv", "--save", folder / "rule.json")
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == ""
+    again = ebformer("apply", folder / "rule.json", league, "--top", "10", "--future", "38")
+    assert again.returncode == 0, again.stderr
+    before, after = rows((folder / "out.csv").read_text()), rows(again.stdout)
+    assert len(before) == len(after) == 600
+    assert list(before[0])[5:] == [
+        *("estimate", "lower", "upper", "predicted", "predicted_lower", "predicted_upper", "expected_rank", "p_top")
+    ]
+    for one, other in zip(before, after, strict=True):
+        for name, entry in one.items():
+            if name in list(before[0])[5:]:
+                assert float(entry) == pytest.approx(float(other[name]), rel=1e-9, abs=1e-9)
+            else:
+                assert entry == other[name]
+    assert sum(float(row["p_top"]) for row in before) == pytest.approx(10, rel=1e-6)
+    assert all(float(row["lower"]) <= float(row["estimate"]) <= float(row["upper"]) for row in before)
+
+
+def test_shrinking_helps_on_the_league(league: Path) -> None:
+    """The estimates are nearer to the hidden rates than goals per game are."""
+    found = rows(ebformer("estimate", league, "--count", "goals", "--exposure", "games").stdout)
+    raw = sum((float(row["goals"]) / float(row["games"]) - float(row["hidden_rate"])) ** 2 for row in found)
+    shrunken = sum((float(row["estimate"]) - float(row["hidden_rate"])) ** 2 for row in found)
+    assert shrunken < 0.5 * raw
+
+
+def test_the_count_column_is_guessed_and_said(tmp_path: Path) -> None:
+    done = ebformer("estimate", "-", given="team;goals\na;1\nb;0\n")
+    assert done.returncode == 0
+    assert "reading counts from column 'goals'" in done.stderr
+    assert done.stdout.splitlines()[0] == "team;goals;estimate;lower;upper"
+    unclear = ebformer("estimate", "-", given="games,goals\n3,1\n4,0\n")
+    assert unclear.returncode == 1
+    assert "several columns could hold the counts (games, goals)" in unclear.stderr
+
+
+def test_missing_rows_can_be_kept() -> None:
+    done = ebformer("estimate", "-", "--missing", "keep", given="team,goals\na,1\nb,NA\nc,3\n")
+    assert done.returncode == 0
+    assert [row["estimate"] == "" for row in rows(done.stdout)] == [False, True, False]
+    assert "1 rows have a missing entry" in done.stderr
+
+
+@pytest.mark.parametrize(("table", "sentence"), MISTAKES)
+def test_mistakes_get_one_sentence_and_exit_code_1(tmp_path: Path, table: str, sentence: str) -> None:
+    done = ebformer("estimate", "-", "--count", "goals", "-o", "out.csv", given=table, folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"ebformer: {sentence}")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_exposure_zero_a_missing_file_and_unwritable_outputs(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("goals,games\n1,2\n3,0\n")
+    for arguments, sentence in (
+        (["t.csv", "--count", "goals", "--exposure", "games"], "row 2: games is 0: exposures must be positive"),
+        (["u.csv", "--count", "goals"], "there is no file u.csv (did you mean t.csv?)"),
+        (["t.csv", "--count", "goals", "-o", "nowhere/out.csv"], "cannot write nowhere/out.csv: there is no folder"),
+        (["t.csv", "--count", "goals", "-o", "out.xlsx"], "cannot tell the format of out.xlsx"),
+        (["t.csv", "--count", "goals", "--save", "nowhere/r.json"], "cannot write nowhere/r.json: there is no folder"),
+        (["t.csv", "--count", "goals", "--method", "npmel"], "there is no method 'npmel': did you mean 'npmle'?"),
+    ):
+        done = ebformer("estimate", *arguments, folder=tmp_path)
+        assert done.returncode == 1, done.stderr
+        assert done.stderr.startswith(f"ebformer: {sentence}")
+        assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("goals\n1\n3\n")
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "ebformer", "estimate", str(tmp_path / "t.csv")]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_wrong_usage_is_exit_code_2() -> None:
+    done = ebformer("estimate", "t.csv", "--interval", "2")
+    assert done.returncode == 2
+    assert "Usage: ebformer estimate" in done.stderr
+
+
+def test_a_closed_pipe_is_left_quietly(league: Path) -> None:
+    """As under `head`: nothing on standard error, and the exit code of a process that SIGPIPE ended."""
+    command = [sys.executable, "-m", "ebformer", "estimate", str(league), "--count", "goals"]
+    for _ in range(2):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.close()
+            remarks = process.stderr.read().decode()
+        assert process.returncode == 128 + signal.SIGPIPE
+        assert "Broken" not in remarks
+        assert "Traceback" not in remarks
+
+
+def test_ctrl_c_while_writing_leaves_no_trace(tmp_path: Path) -> None:
+    duckdb.sql("SELECT i % 40 AS goals, i AS id FROM range(20000000) AS r(i)").write_parquet(
+        str(tmp_path / "in.parquet")
+    )
+    command = [sys.executable, "-m", "ebformer", "estimate", "in.parquet", "--count", "goals", "-o", "out.csv"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
+        while process.poll() is None and not any(path.name.startswith(".out.csv") for path in tmp_path.iterdir()):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        remarks = process.stderr.read().decode()
+    assert process.returncode == 130, remarks
+    assert remarks.strip() == "ebformer: interrupted, no file was written"
+    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
+
+
+def test_ctrl_c_while_waiting_for_input() -> None:
+    command = [sys.executable, "-m", "ebformer", "estimate", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"goals\n" * 100_000)  # more than a pipe holds: once it is through, the command is reading
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        remarks = process.stderr.read().decode()
+    assert process.returncode == 130
+    assert remarks.strip() == "ebformer: interrupted, no file was written"
+
+
+def test_the_model_check_speaks_up() -> None:
+    fine = ebformer(
+        "estimate", "-", "--method", "npmle", given=ebformer("datasets", "accidents").stdout.replace("woman", "id")
+    )
+    assert "several columns" in fine.stderr
+    claims = ebformer("datasets", "claims").stdout
+    assert (
+        "mixing distribution fits"
+        in ebformer("estimate", "-", "--count", "claims", "--method", "npmle", given=claims).stderr
+    )
+    rounded = "goals\n" + "\n".join(str(10 * (i % 9 + 1)) for i in range(500)) + "\n"
+    spoken = ebformer("estimate", "-", "--method", "npmle", given=rounded)
+    assert "model check: most counts are multiples of 10" in spoken.stderr
+
+
+def test_compare_names_a_winner_and_its_assumption(league: Path) -> None:
+    done = ebformer("compare", league, "--count", "goals", "--exposure", "games", "--methods", "npmle,gamma,robbins")
+    assert done.returncode == 0, done.stderr
+    table = [line.split("\t") for line in done.stdout.splitlines()]
+    assert table[0] == ["method", "risk", "excess", "standard error", "log score"]
+    assert {row[0] for row in table[1:]} == {"npmle", "gamma"}
+    assert f"{table[1][0]} predicts best" in done.stderr
+    assert "Poisson given the rate" in done.stderr
+    assert "left out robbins" in done.stderr
+    again = ["compare", "-", "--count", "goals", "--exposure", "games", "--methods", "npmle,gamma"]
+    assert done.stdout == ebformer(*again, given=league.read_text()).stdout
+
+
+def test_methods_and_datasets_list_what_there_is() -> None:
+    methods = ebformer("methods").stdout.splitlines()
+    assert {"mle", "robbins", "npmle", "gamma"} <= {line.split("\t")[0].removesuffix(" *") for line in methods}
+    assert any(line.split("\t")[0].endswith(" *") for line in methods)
+    assert {"league", "claims", "pumps"} <= {line.split("\t")[0] for line in ebformer("datasets").stdout.splitlines()}
+    assert "choose from league" in ebformer("datasets", "leage").stderr
+
+
+@pytest.mark.parametrize("command", ["estimate", "apply", "compare", "methods", "datasets"])
+def test_help_has_an_example(command: str) -> None:
+    done = ebformer(command, "--help")
+    assert done.returncode == 0
+    assert f"ebformer {command}" in done.stdout.partition("Example")[2]
+
+
+def test_a_progress_bar_only_where_somebody_looks(league: Path) -> None:
+    """In a pipe standard error holds sentences only; on a terminal the first rows are drawn as a table."""
+    done = ebformer("estimate", league, "--count", "goals")
+    assert all(line.startswith("ebformer: ") for line in done.stderr.splitlines())
+    pty = pytest.importorskip("pty")
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "ebformer", "estimate", str(league), "--count", "goals", "--exposure", "games"]
+    with subprocess.Popen(command, stdout=follower, stderr=follower, env={**os.environ, "COLUMNS": "160"}) as process:
+        os.close(follower)
+        seen = b""
+        while True:
+            try:
+                chunk = os.read(leader, 65536)
+            except OSError:  # how Linux says that the other side has closed
+                break
+            if not chunk:
+                break
+            seen += chunk
+    os.close(leader)
+    assert process.returncode == 0
+    text = seen.decode()
+    assert "player 001" in text
+    assert "player 021" not in text
+    assert "write all of them with -o" in text

@@ -1,0 +1,129 @@
+"""Continuous exposures are binned: the stated bound holds, whoever bins, and the fit hardly notices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ebformer as eb
+from ebformer.binning import FINEST, coarsened
+from ebformer.errors import InputError
+from ebformer.posterior import bayes_rule
+from ebformer.prior import Prior
+from ebformer.rule import BayesRule
+from ebformer.tables import observations as module
+from ebformer.tables.columns import Columns
+from ebformer.tables.fit import Fit, Wanted, fit_table, remarks
+from ebformer.tables.observations import Distinct, Observations, observe
+from ebformer.tables.shrinking import shrink, source_of
+from ebformer.tally import Tally
+
+PRIOR = Prior([0.1, 1.0, 4.0], [0.3, 0.5, 0.2])
+
+
+def continuous(n: int = 5_000) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(11)
+    years = np.exp(rng.normal(0.0, 1.0, n))
+    return {"claims": rng.poisson(PRIOR.draw(n, rng) * years), "years": years}
+
+
+def homes(table: dict[str, np.ndarray]) -> dict[str, Any]:
+    connection = duckdb.connect()
+    connection.register("source", pl.DataFrame(table))
+    return {"polars": pl.DataFrame(table), "duckdb": connection.sql("SELECT * FROM source")}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.floats(0.0, 50.0), min_size=1, max_size=6, unique=True),
+    st.integers(0, 200),
+    st.floats(-6.0, 6.0),
+    st.integers(0, 8),
+)
+def test_an_estimate_falls_as_exposure_grows(atoms: list[float], x: int, log_t: float, doublings: int) -> None:
+    """d/dt E[theta | x, t] = -Var[theta | x, t]: what makes the ends of a bin bound all that lies between."""
+    prior = Prior(atoms, np.full(len(atoms), 1 / len(atoms)))
+    t = np.exp(log_t + FINEST * 2**doublings * np.linspace(0.0, 1.0, 9))
+    estimates = bayes_rule(prior, np.full(9, x), t)
+    assert np.all(np.diff(estimates) <= 1e-9 * max(atoms))
+
+
+@pytest.mark.parametrize("home", ["polars", "duckdb"])
+@pytest.mark.parametrize("limit", [4_000, 500])
+def test_no_estimate_moves_by_more_than_the_stated_bound(
+    home: str, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LIMIT", limit)
+    table = continuous()
+    source, columns = source_of(homes(table)[home]), Columns("claims", "years")
+    observations = observe(source, columns)
+    assert observations.width >= FINEST
+    assert observations.keys.rows.size <= limit
+    assert observations.keys.rows.sum() == 5_000
+    fit = Fit(columns, {None: BayesRule("oracle", PRIOR)})
+    frame = source.with_answers(columns, observations.width, observations.keys, fit.answers(observations, Wanted()))
+    found = pl.DataFrame(frame.pl() if home == "duckdb" else frame).sort("claims", "years")
+    exact = bayes_rule(PRIOR, found["claims"].to_numpy(), found["years"].to_numpy())
+    moved = np.abs(found["estimate"].to_numpy() / exact - 1)
+    assert moved.max() <= fit.binning_error(observations) / (1 - fit.binning_error(observations))
+
+
+def test_bins_nest_exactly() -> None:
+    """Doubling the width by halving the bin number is the same as binning anew."""
+    t = np.exp(np.random.default_rng(0).uniform(-20, 20, 100_000))
+    fine = np.floor(np.log(t) / FINEST)
+    for doublings in range(1, 9):
+        np.testing.assert_array_equal(np.floor(fine / 2**doublings), np.floor(np.log(t) / (FINEST * 2**doublings)))
+
+
+def test_a_tally_is_coarsened_without_losing_units_or_exposure() -> None:
+    table = continuous()
+    tally = Tally.of(table["claims"], table["years"])
+    small = coarsened(tally, limit=300)
+    assert len(small) <= 300
+    assert small.n == tally.n
+    assert small.multiplicity @ small.exposures == pytest.approx(tally.multiplicity @ tally.exposures)
+    assert small.multiplicity @ small.values == tally.multiplicity @ tally.values
+
+
+def test_a_coarsened_tally_gives_nearly_the_same_rule() -> None:
+    """A hundredth of a posterior standard deviation, at a tenth of the observations."""
+    table = continuous(3_000)
+    tally = Tally.of(table["claims"], table["years"])
+    method = eb.CATALOGUE["gamma"]
+    exact, binned = method(tally), method(coarsened(tally, limit=300))
+    x, t = np.array([0, 1, 3, 10]), np.array([0.5, 1.0, 1.0, 4.0])
+    moved = np.abs(exact(x, t) - binned(x, t))
+    assert np.all(moved < 0.01 * np.sqrt(exact.posterior(x, t).variance))
+
+
+def test_binning_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LIMIT", 500)
+    observations = observe(source_of(pl.DataFrame(continuous())), Columns("claims", "years"))
+    said = remarks(fit_table(observations, eb.CATALOGUE["npmle"]), observations)
+    assert any("no estimate moves by more than" in sentence for sentence in said)
+
+
+@pytest.mark.parametrize("home", ["polars", "duckdb"])
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan])
+def test_bad_exposures_are_found_among_binned_ones(home: str, bad: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LIMIT", 500)
+    table = continuous()
+    table["years"][7] = bad
+    with pytest.raises(InputError, match="row 8: years is"):
+        shrink(homes(table)[home], "claims", "years", method="gamma")
+    if np.isnan(bad):
+        observations = observe(source_of(homes(table)[home]), Columns("claims", "years"), missing="keep")
+        assert observations.missing == 1
+
+
+def test_exact_exposures_have_no_error() -> None:
+    keys = Distinct(None, np.array([3.0]), np.array([2.0]), np.array([1]))
+    observations = Observations(Columns("claims", "years"), keys, 0.0, 0)
+    assert Fit(observations.columns, {None: BayesRule("oracle", PRIOR)}).binning_error(observations) == 0.0

@@ -1,0 +1,171 @@
+"""Files pass through: every column as it was, in order, whatever the format; malformed ones get one sentence."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+import ebformer as eb
+from ebformer.errors import InputError
+from ebformer.tables.columns import Columns
+from ebformer.tables.files import Format, check_output, open_table
+from ebformer.tables.fit import Wanted, fit_table
+from ebformer.tables.observations import observe
+
+TRICKY = '''\
+,id,player,player,goals,note
+1,007,"O'Brien, ""Pat""",Zoë,3,
+2,0080,"two
+lines", padded ,0,NULL
+3,1e5,渡辺,x;y,12,"  "
+'''
+
+
+def shrunken(source: Path, target: Path, columns: Columns) -> None:
+    with open_table(str(source)) as file:
+        observations = observe(file.table, columns)
+        fit = fit_table(observations, eb.CATALOGUE["npmle"])
+        answers = fit.answers(observations, Wanted())
+        rows = file.table.with_answers(columns, observations.width, observations.keys, answers)
+        file.write(rows, str(target), columns)
+
+
+def test_a_csv_file_passes_through_as_it_is(tmp_path: Path) -> None:
+    """Leading zeros, quotes, line breaks, accents, repeated and empty names: only new columns at the end."""
+    (tmp_path / "in.csv").write_text(TRICKY, encoding="utf-8")
+    shrunken(tmp_path / "in.csv", tmp_path / "out.csv", Columns("goals"))
+    with (
+        (tmp_path / "in.csv").open(encoding="utf-8", newline="") as given,
+        (tmp_path / "out.csv").open(encoding="utf-8", newline="") as written,
+    ):
+        before, after = list(csv.reader(given)), list(csv.reader(written))
+    assert [row[:6] for row in after] == before
+    assert after[0][6:] == ["estimate", "lower", "upper"]
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_delimiters_line_ends_and_byte_order_marks_are_recognised(
+    tmp_path: Path, delimiter: str, newline: str, mark: str
+) -> None:
+    lines = ["team,goals", "a,1", "b,0", "c,4"]
+    (tmp_path / "in.txt").write_bytes((mark + newline.join(lines).replace(",", delimiter) + newline).encode())
+    with open_table(str(tmp_path / "in.txt")) as file:
+        assert file.header == ["team", "goals"]
+        assert observe(file.table, Columns("goals")).tallies()[None] == eb.Tally.of([1, 0, 4])
+
+
+@pytest.mark.parametrize("target", ["out.csv", "out.tsv", "out.csv.gz", "out.parquet"])
+@pytest.mark.parametrize("origin", ["in.csv", "in.tsv.gz", "in.parquet"])
+def test_rows_keep_their_order_from_every_format_to_every_format(tmp_path: Path, origin: str, target: str) -> None:
+    """300,000 rows, several batches for DuckDB: a join on two threads would shuffle them."""
+    rng = np.random.default_rng(0)
+    n = 300_000
+    table = pl.DataFrame({"id": np.arange(n), "goals": rng.poisson(3.0, n), "games": rng.integers(1, 9, n)})
+    if origin == "in.parquet":
+        table.write_parquet(tmp_path / origin, row_group_size=20_000)
+    else:
+        text = table.write_csv(separator="\t" if ".tsv" in origin else ",").encode()
+        (tmp_path / origin).write_bytes(gzip.compress(text, 1) if origin.endswith(".gz") else text)
+    shrunken(tmp_path / origin, tmp_path / target, Columns("goals", "games"))
+    read = f"read_parquet('{tmp_path / target}')" if target == "out.parquet" else f"read_csv('{tmp_path / target}')"
+    found = duckdb.sql(f"SELECT * FROM {read}").fetchnumpy()
+    np.testing.assert_array_equal(found["id"].astype(int), table["id"])
+    np.testing.assert_array_equal(found["goals"].astype(int), table["goals"])
+    rule = eb.CATALOGUE["npmle"](eb.Tally.of(table["goals"], table["games"]))
+    np.testing.assert_allclose(found["estimate"][:1000], rule(table["goals"][:1000], table["games"][:1000]), rtol=1e-9)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([origin, target])
+
+
+def test_parquet_keeps_its_types(tmp_path: Path) -> None:
+    table = pl.DataFrame({"day": ["2020-01-01"], "goals": [3], "ok": [True]}).with_columns(pl.col("day").str.to_date())
+    table.write_parquet(tmp_path / "in.parquet")
+    shrunken(tmp_path / "in.parquet", tmp_path / "out.parquet", Columns("goals"))
+    assert pl.read_parquet(tmp_path / "out.parquet").select(table.columns).equals(table)
+
+
+def test_counts_from_text_become_numbers_in_parquet_and_codes_stay_text(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("id,goals\n007,3\n008,1\n")
+    shrunken(tmp_path / "in.csv", tmp_path / "out.parquet", Columns("goals"))
+    found = pl.read_parquet(tmp_path / "out.parquet")
+    assert found["id"].to_list() == ["007", "008"]
+    assert found["goals"].to_list() == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "candidates"),
+    [
+        ("player,goals", ["a,1", "b,0"], ["goals"]),
+        ("code,goals", ["01,1", "02,0"], ["goals"]),
+        ("rate,goals", ["0.5,1", "1,0"], ["goals"]),
+        ("games,goals", ["3,1", "4,0"], ["games", "goals"]),
+        ("player,diff", ["a,1", "b,-1"], []),
+        ("player,goals", ["a,1", "b,"], ["goals"]),
+    ],
+)
+def test_columns_that_could_hold_counts(tmp_path: Path, header: str, rows: list[str], candidates: list[str]) -> None:
+    (tmp_path / "in.csv").write_text("\n".join([header, *rows]) + "\n")
+    with open_table(str(tmp_path / "in.csv")) as file:
+        assert file.table.whole_number_columns() == candidates
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "is empty"),
+        (b"\n", "is empty"),
+        (gzip.compress(b""), "is empty"),
+        (b"a,b\n", "the table has no rows"),
+        (b"a,b\n1,2\n3\n", "line 3: 1 entries where the header has 2"),
+        (b"a,b\n1,2\n3,4,5\n", "line 3: 3 entries where the header has 2"),
+        ("a,b\nZoë,2\n".encode("latin-1"), "line 2: not UTF-8"),
+        ("ä,b\n1,2\n".encode("latin-1"), "is not UTF-8"),
+        (gzip.compress(b"a,b\n1,2\n")[:-12], "."),
+        (b"PAR1 and no more", "."),
+    ],
+)
+def test_malformed_files_get_one_sentence(tmp_path: Path, content: bytes, sentence: str) -> None:
+    (tmp_path / "in.csv").write_bytes(content)
+    with pytest.raises(InputError, match=sentence) as complaint:
+        shrunken(tmp_path / "in.csv", tmp_path / "out.csv", Columns("b"))
+    assert "\n" not in str(complaint.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
+    (tmp_path / "goals.csv").write_text("goals\n1\n")
+    with (
+        pytest.raises(InputError, match=r"there is no file .*goal\.csv \(did you mean .*goals\.csv\?\)"),
+        open_table(str(tmp_path / "goal.csv")),
+    ):
+        pass
+    with pytest.raises(InputError, match="is a folder"), open_table(str(tmp_path)):
+        pass
+    with pytest.raises(InputError, match="there is no folder"):
+        check_output(str(tmp_path / "nowhere" / "out.csv"))
+    with pytest.raises(InputError, match="end it in"):
+        Format.of("out.xlsx")
+
+
+def test_names_that_look_like_patterns_are_files(tmp_path: Path) -> None:
+    (tmp_path / "a[1]*.csv").write_text("goals\n1\n2\n")
+    with open_table(str(tmp_path / "a[1]*.csv")) as file:
+        assert observe(file.table, Columns("goals")).tallies()[None].n == 2
+
+
+def test_a_failed_write_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("goals\n1\n2\n")
+    (tmp_path / "out.csv").write_text("precious\n")
+    with open_table(str(tmp_path / "in.csv")) as file:
+        broken = file.table.ask("SELECT goals, error('disk on fire') AS estimate FROM given")
+        with pytest.raises(duckdb.Error, match="disk on fire"):
+            file.write(broken, str(tmp_path / "out.csv"), Columns("goals"))
+    assert (tmp_path / "out.csv").read_text() == "precious\n"
+    assert len(list(tmp_path.iterdir())) == 2

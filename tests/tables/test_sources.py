@@ -1,0 +1,225 @@
+"""One table, many homes: whoever groups and joins it, the answers are the same and the table is untouched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import ebformer as eb
+from ebformer.errors import InputError
+from ebformer.tables.columns import Columns
+from ebformer.tables.files import open_table
+from ebformer.tables.fit import Wanted, fit_table
+from ebformer.tables.observations import observe
+from ebformer.tables.shrinking import shrink, source_of
+from ebformer.tally import Tally
+
+pytestmark = pytest.mark.filterwarnings("ignore::ebformer.check.ModelWarning")
+
+
+def a_table(n: int = 400) -> dict[str, list[Any]]:
+    rng = np.random.default_rng(5)
+    games = rng.integers(1, 6, n)
+    return {
+        "id": [f"{i:04d}" for i in range(n)],
+        "team": [["Ärzte", "O'Neill", 'the "b"'][i % 3] for i in range(n)],
+        "goals": rng.poisson(rng.gamma(2.0, 1.0, n) * games).tolist(),
+        "games": games.tolist(),
+    }
+
+
+def in_duckdb(table: dict[str, list[Any]]) -> duckdb.DuckDBPyRelation:
+    connection = duckdb.connect()
+    connection.register("source", pl.DataFrame(table))
+    return connection.sql("SELECT * FROM source")
+
+
+HOMES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
+    "pandas": pd.DataFrame,
+    "pandas with pyarrow": lambda table: pd.DataFrame(table).convert_dtypes(dtype_backend="pyarrow"),
+    "polars": pl.DataFrame,
+    "polars lazy": pl.LazyFrame,
+    "pyarrow": pa.table,
+    "duckdb": in_duckdb,
+}
+
+
+def as_columns(frame: Any) -> dict[str, list[Any]]:
+    """Any of the homes as plain columns."""
+    if isinstance(frame, duckdb.DuckDBPyRelation):
+        return {
+            name: list(column) for name, column in zip(frame.columns, zip(*frame.fetchall(), strict=True), strict=True)
+        }
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, pd.DataFrame):
+        return {name: frame[name].tolist() for name in frame.columns}
+    return frame.to_pydict() if isinstance(frame, pa.Table) else frame.to_dict(as_series=False)
+
+
+def by_hand(table: dict[str, list[Any]]) -> np.ndarray:
+    """The walk without any table: a tally, a method, a rule."""
+    rule = eb.CATALOGUE["npmle"](Tally.of(table["goals"], table["games"]))
+    return rule(np.array(table["goals"]), np.array(table["games"], dtype=float))
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_every_home_gives_the_answers_of_the_plain_walk(home: str) -> None:
+    table = a_table()
+    frame = HOMES[home](table)
+    shrunken = shrink(frame, count="goals", exposure="games", method="npmle", interval=0.8, future=2.0, top=5)
+    assert type(shrunken) is type(frame)
+    found = as_columns(shrunken)
+    new = ["estimate", "lower", "upper", "predicted", "predicted_lower", "predicted_upper", "expected_rank", "p_top"]
+    assert list(found) == [*table, *new]
+    order = np.argsort(found["id"])  # a DuckDB relation has no order
+    for name, column in table.items():
+        assert [found[name][i] for i in order] == column
+    np.testing.assert_allclose(np.array(found["estimate"])[order], by_hand(table), rtol=1e-9)
+    assert sum(found["p_top"]) == pytest.approx(5, rel=1e-6)
+    np.testing.assert_allclose(np.array(found["predicted"]), 2.0 * np.array(found["estimate"]))
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_groups_are_fitted_apart(home: str) -> None:
+    """A group's answers do not change when the other groups leave the table."""
+    table = a_table()
+    together = as_columns(shrink(HOMES[home](table), "goals", "games", "team", method="npmle"))
+    at = [i for i, team in enumerate(table["team"]) if team == "O'Neill"]
+    alone = {name: [column[i] for i in at] for name, column in table.items()}
+    expected = dict(zip(alone["id"], by_hand(alone), strict=True))
+    found = {
+        i: e
+        for i, team, e in zip(together["id"], together["team"], together["estimate"], strict=True)
+        if team == "O'Neill"
+    }
+    assert found.keys() == expected.keys()
+    np.testing.assert_allclose([found[i] for i in expected], list(expected.values()), rtol=1e-9)
+
+
+@pytest.mark.parametrize("home", HOMES)
+@pytest.mark.parametrize("hole", ["goals", "games", "team"])
+def test_missing_entries_are_refused_or_kept_unanswered(home: str, hole: str) -> None:
+    table = a_table(60)
+    whole = {name: column[1:] for name, column in table.items()}
+    table[hole] = [None, *table[hole][1:]]
+    with pytest.raises(InputError, match=rf"row 1: {hole} is missing"):
+        shrink(HOMES[home](table), "goals", "games", "team", method="npmle")
+    kept = as_columns(shrink(HOMES[home](table), "goals", "games", "team", method="npmle", missing="keep"))
+    without = as_columns(shrink(HOMES[home](whole), "goals", "games", "team", method="npmle"))
+    answers = dict(zip(kept["id"], kept["estimate"], strict=True))
+    empty = answers.pop("0000")
+    assert empty is None or empty != empty
+    assert answers == pytest.approx(dict(zip(without["id"], without["estimate"], strict=True)), rel=1e-9)
+
+
+@pytest.mark.parametrize("home", HOMES)
+@pytest.mark.parametrize(
+    ("column", "value", "sentence"),
+    [
+        ("goals", -3, "row 3: goals is -3: counts are whole numbers of at least 0"),
+        ("goals", 2.5, "row 3: goals is 2.5: counts are whole numbers"),
+        ("goals", 2.0**60, "row 3: goals is .*: counts are whole numbers of at most 2"),
+        ("games", 0.0, r"row 3: games is 0(\.0)?: exposures must be positive"),
+        ("games", -1.0, r"row 3: games is -1(\.0)?: exposures must be positive"),
+        ("games", float("inf"), "row 3: games is inf: exposures must be positive and finite"),
+    ],
+)
+def test_entries_that_cannot_be_used_are_named(home: str, column: str, value: float, sentence: str) -> None:
+    table = a_table(20)
+    table[column] = [type(value)(entry) for entry in table[column]]
+    table[column][2] = value
+    with pytest.raises(InputError, match=sentence):
+        shrink(HOMES[home](table), "goals", "games", method="npmle")
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_words_among_the_counts_are_named_and_digits_in_text_are_read(home: str) -> None:
+    table = a_table(20)
+    table["goals"] = [str(goals) for goals in table["goals"]]
+    np.testing.assert_allclose(
+        sorted(as_columns(shrink(HOMES[home](table), "goals", "games", method="npmle"))["estimate"]),
+        sorted(by_hand({"goals": list(map(int, table["goals"])), "games": table["games"]})),
+    )
+    table["goals"][4] = "seven"
+    with pytest.raises(InputError, match="row 5: goals is 'seven', not a number"):
+        shrink(HOMES[home](table), "goals", method="npmle")
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_a_wrong_column_is_answered_with_the_nearest(home: str) -> None:
+    with pytest.raises(InputError, match=r"no column 'Goal' \(did you mean 'goals'\?\); the columns are id, team"):
+        shrink(HOMES[home](a_table(5)), "Goal")
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_nothing_is_overwritten(home: str) -> None:
+    with pytest.raises(InputError, match="already has a column 'upper'"):
+        shrink(HOMES[home]({**a_table(5), "upper": [0.0] * 5}), "goals", method="npmle")
+
+
+def test_pandas_keeps_its_index_and_its_types() -> None:
+    frame = pd.DataFrame(a_table(50), index=pd.Index(np.arange(50) % 7, name="row")).astype({"team": "category"})
+    shrunken = shrink(frame, "goals", method="npmle")
+    pd.testing.assert_frame_equal(shrunken[frame.columns], frame)
+
+
+def test_methods_without_a_prior_answer_without_intervals() -> None:
+    frame = pl.DataFrame(a_table(50))
+    assert shrink(frame, "goals", method="mle").columns == [*frame.columns, "estimate"]
+    with pytest.raises(eb.errors.NoPriorError):
+        shrink(frame, "goals", method="mle", interval=0.9)
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(InputError, match="cannot shrink a list"):
+        shrink([1, 2, 3], "goals")
+
+
+def test_arrays_are_estimated_as_their_tally_is() -> None:
+    table = a_table()
+    np.testing.assert_allclose(eb.estimate(table["goals"], table["games"], method="npmle"), by_hand(table))
+
+
+def test_a_saved_fit_answers_as_on_the_first_day(tmp_path: Path) -> None:
+    source = source_of(pl.DataFrame(a_table()))
+    observations = observe(source, Columns("goals", "games", "team"))
+    fit = fit_table(observations, eb.CATALOGUE["npmle"])
+    fit.save(tmp_path / "rule.json")
+    again = type(fit).load(tmp_path / "rule.json")
+    assert again.columns == fit.columns
+    for name, column in fit.answers(observations, Wanted(top=3)).items():
+        np.testing.assert_allclose(again.answers(observations, Wanted(top=3))[name], column, atol=1e-12, err_msg=name)
+
+
+def test_a_fit_refuses_a_group_it_never_saw() -> None:
+    fit = fit_table(
+        observe(source_of(pl.DataFrame(a_table(60))), Columns("goals", group="team")), eb.CATALOGUE["npmle"]
+    )
+    other = observe(source_of(pl.DataFrame({"goals": [1], "team": ["Zeta"]})), Columns("goals", group="team"))
+    with pytest.raises(InputError, match="group 'Zeta' was not in the fitted table"):
+        fit.answers(other, Wanted())
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"format": "ebformer-fit", "version": 99}', "not json"])
+def test_what_is_no_saved_fit_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "rule.json").write_text(content)
+    with pytest.raises(InputError, match="is not a saved fit"):
+        type(fit_table(observe(source_of(pl.DataFrame({"x": [1, 2]})), Columns("x")), eb.CATALOGUE["mle"])).load(
+            tmp_path / "rule.json"
+        )
+
+
+def test_files_and_frames_make_the_same_tally(tmp_path: Path) -> None:
+    pl.DataFrame(a_table()).write_csv(tmp_path / "t.csv")
+    columns = Columns("goals", "games", "team")
+    with open_table(str(tmp_path / "t.csv")) as file:
+        assert observe(file.table, columns).tallies() == observe(source_of(pl.DataFrame(a_table())), columns).tallies()

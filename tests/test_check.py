@@ -1,0 +1,107 @@
+"""The model check speaks when it should, says what to do, and otherwise keeps its peace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import ebformer as eb
+from ebformer.check import RELEVANT, model_check, pit_interval
+from ebformer.prior import GammaPrior, Prior
+from ebformer.tally import Tally
+
+SEEDS = range(40)
+
+
+def checked(tally: Tally, seed: int = 0, method: str = "npmle") -> eb.check.ModelCheck:
+    prior = eb.CATALOGUE[method](tally).prior
+    assert prior is not None
+    return model_check(prior, tally, np.random.default_rng(seed))
+
+
+def mixed(rng: np.random.Generator, n: int) -> np.ndarray:
+    return rng.poisson(rng.gamma(2.0, 3.0, n))
+
+
+def test_the_pit_of_the_true_model_is_uniform() -> None:
+    """40 independent checks against the true prior: their p-values are uniform on average (Kolmogorov)."""
+    from scipy import stats
+
+    p_values = []
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        tally = Tally.of(mixed(rng, 2_000))
+        p_values.append(model_check(GammaPrior(2.0, 1 / 3.0), tally, rng).p_value)
+    assert stats.kstest(p_values, "uniform").pvalue > 1e-3
+
+
+def test_poisson_mixtures_pass() -> None:
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        assert checked(Tally.of(mixed(rng, 500)), seed).fits
+
+
+def test_poisson_mixtures_with_exposures_pass() -> None:
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        t = rng.choice([0.5, 1.0, 2.0, 8.0], 2_000)
+        check = checked(Tally.of(rng.poisson(rng.gamma(2.0, 1.0, 2_000) * t), t), seed)
+        assert check.fits, check.sentence
+
+
+def no_zeros(rng: np.random.Generator) -> Tally:
+    counts = rng.poisson(rng.gamma(1.0, 1.5, 6_000))
+    return Tally.of(counts[counts > 0])
+
+
+def bursts(rng: np.random.Generator) -> Tally:
+    """Poisson many bursts of three events each: spread grows like exposure, not like its square."""
+    t = rng.choice([1.0, 10.0], 3_000)
+    return Tally.of(3 * rng.poisson(2.0 * t / 3), t)
+
+
+def rates_that_grow(rng: np.random.Generator) -> Tally:
+    t = np.exp(rng.uniform(0.0, 3.0, 3_000)).round(1)
+    return Tally.of(rng.poisson(rng.gamma(4.0, 0.25, 3_000) * t**1.6), t)
+
+
+@pytest.mark.parametrize(
+    ("counts", "advice"),
+    [
+        (lambda rng: Tally.of(rng.binomial(10, 0.8, 2_000)), "vary less than Poisson"),
+        (no_zeros, "no unit has count 0"),
+        (lambda rng: Tally.of(10 * rng.integers(1, 12, 2_000)), "most counts are multiples of 10"),
+        (bursts, "bursts"),
+        (rates_that_grow, "units with more exposure have higher rates"),
+    ],
+)
+def test_each_trouble_has_its_sentence(counts: Callable[[np.random.Generator], Tally], advice: str) -> None:
+    for seed in range(3):
+        check = checked(counts(np.random.default_rng(seed)), seed)
+        assert not check.fits
+        assert advice in check.sentence
+        assert "\n" not in check.sentence
+
+
+def test_a_trifle_is_not_reported_however_many_units_show_it() -> None:
+    """10^8 units whose prior is off by one percent: significant, and irrelevant."""
+    tally = Tally(np.arange(40), np.round(1e8 * np.exp(eb.posterior.log_marginal(GammaPrior(2.0, 0.5), np.arange(40)))))
+    check = model_check(GammaPrior(2.0, 0.5 * 1.01), tally, np.random.default_rng(0))
+    assert check.p_value < 1e-6
+    assert check.distance < RELEVANT
+    assert check.fits
+
+
+def test_the_pit_interval_is_the_step_of_the_marginal() -> None:
+    prior, tally = Prior([1.0, 6.0], [0.5, 0.5]), Tally([0, 1, 2, 3, 4], [1] * 5)
+    low, high = pit_interval(prior, tally)
+    np.testing.assert_allclose(low, np.concatenate([[0.0], high[:-1]]), atol=1e-12)
+    np.testing.assert_allclose(high, np.cumsum(np.exp(eb.posterior.log_marginal(prior, np.arange(5)))), atol=1e-12)
+
+
+def test_impossible_counts_do_not_break_the_check() -> None:
+    check = model_check(Prior([1e-3], [1.0]), Tally.of([0] * 50 + [400] * 50), np.random.default_rng(0))
+    assert not check.fits
+    assert check.pit.sum() == pytest.approx(1.0)

@@ -1,0 +1,66 @@
+"""Thinning: its parts are what theory says, and it ranks methods as the hidden rates would."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ebformer as eb
+from ebformer.comparison import compare, log_predictive, thinned
+from ebformer.predictive import predictive
+from ebformer.prior import GammaPrior, Prior
+from ebformer.tally import Tally
+
+
+def test_the_parts_of_a_poisson_count_are_independent_poisson_counts() -> None:
+    rng = np.random.default_rng(0)
+    parts = thinned(rng.poisson(10.0, 50_000), 5, rng)
+    np.testing.assert_allclose(parts.mean(axis=1), 2.0, atol=0.03)
+    np.testing.assert_allclose(np.cov(parts), 2.0 * np.eye(5), atol=0.06)
+
+
+def test_risk_is_the_distance_to_the_hidden_rates() -> None:
+    """With gamma rates the Bayes rule on 0.8 of the exposure has risk shape / (rate (rate + 0.8)).
+
+    The tolerance is four standard deviations of the estimate at this size.
+    """
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(rng.gamma(3.0, 2.0, 200_000))
+    (score,) = compare(Tally.of(counts), {"oracle": eb.Oracle(GammaPrior(3.0, 0.5))}, rng)
+    assert score.risk == pytest.approx(3.0 / (0.5 * (0.5 + 0.8)), rel=0.05)
+
+
+def test_the_better_method_wins_and_the_difference_is_paired() -> None:
+    """The standard error of the difference stays far below that of either risk, since the noise is shared."""
+    rng = np.random.default_rng(2)
+    theta = rng.gamma(2.0, 1.0, 20_000)
+    t = rng.choice([1.0, 3.0], theta.size)
+    methods = {"oracle": eb.Oracle(GammaPrior(2.0, 1.0)), "vague": eb.Oracle(GammaPrior(0.2, 0.1))}
+    best, other = compare(Tally.of(rng.poisson(theta * t), t), methods, rng)
+    assert (best.method, other.method) == ("oracle", "vague")
+    assert best.excess == 0
+    assert other.excess > 4 * other.excess_se > 0
+    assert best.log_score > other.log_score
+
+
+def test_the_predictive_probability_agrees_with_the_posterior_route() -> None:
+    y = np.arange(12)
+    for prior in (Prior([0.5, 2.0, 5.0], [0.2, 0.5, 0.3]), GammaPrior(1.5, 0.7)):
+        direct = np.log(predictive(prior, 4, 0.8, 0.2).pmf(y))
+        np.testing.assert_allclose(log_predictive(prior, np.full(12, 4), 0.8, y, 0.2), direct, atol=1e-10)
+
+
+def test_a_method_that_cannot_take_part_is_named() -> None:
+    rng = np.random.default_rng(3)
+    t = rng.choice([1.0, 2.0], 200)
+    scores = compare(Tally.of(rng.poisson(3.0 * t), t), {n: eb.CATALOGUE[n] for n in ("robbins", "npmle")}, rng)
+    assert scores[0].method == "npmle"
+    assert scores[-1].method == "robbins"
+    assert "unequal exposures" in str(scores[-1].refusal)
+
+
+def test_a_table_of_a_billion_units_is_compared_on_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eb.comparison, "MOST_UNITS", 1_000)
+    rng = np.random.default_rng(4)
+    scores = compare(Tally([0, 1, 2, 5], [10**9, 10**8, 10**7, 10**6]), {"npmle": eb.CATALOGUE["npmle"]}, rng)
+    assert np.isfinite(scores[0].risk)

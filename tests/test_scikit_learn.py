@@ -1,0 +1,48 @@
+"""The scikit-learn estimator keeps scikit-learn's own laws, and exposure travels as metadata."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import ebformer as eb
+
+EXPECTED_FAILURES: dict[str, str] = {}
+"""Checks of scikit-learn that counts cannot pass, with the reason. None."""
+
+
+@parametrize_with_checks([eb.EmpiricalBayes("npmle")], expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_accepts_it(estimator: object, check: object) -> None:
+    check(estimator)  # type: ignore[operator]
+
+
+def test_it_predicts_what_estimate_says() -> None:
+    rng = np.random.default_rng(0)
+    t = rng.integers(1, 5, 300)
+    x = rng.poisson(rng.gamma(2.0, 1.0, 300) * t)
+    model = eb.EmpiricalBayes("npmle").fit(x[:, None], exposure=t)
+    np.testing.assert_allclose(model.predict(x[:, None], exposure=t), eb.estimate(x, t, method="npmle"))
+
+
+def test_columns_are_fitted_apart() -> None:
+    counts = np.random.default_rng(1).poisson([[1.0, 9.0]], (200, 2))
+    both = eb.EmpiricalBayes("npmle").fit(counts).predict(counts)
+    for j in range(2):
+        np.testing.assert_array_equal(
+            both[:, j], eb.EmpiricalBayes("npmle").fit(counts[:, [j]]).predict(counts[:, [j]])
+        )
+
+
+def test_exposure_is_routed_through_a_pipeline() -> None:
+    rng = np.random.default_rng(2)
+    t = rng.integers(1, 5, 100)
+    x = rng.poisson(2.0 * t)[:, None]
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = eb.EmpiricalBayes("npmle").set_fit_request(exposure=True).set_predict_request(exposure=True)
+        piped = make_pipeline(FunctionTransformer(), model).fit(x, exposure=t).predict(x, exposure=t)
+    np.testing.assert_array_equal(piped, eb.EmpiricalBayes("npmle").fit(x, exposure=t).predict(x, exposure=t))
