@@ -8,8 +8,9 @@ ReLU network turns r into min(1 / r - 1, M). docs/theorems.md says where this di
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -147,6 +148,41 @@ def for_regret(regret: float, theta_max: float, n: int) -> RobbinsTransformer:
     while pdtrc(d, theta_max) >= regret / (6 * theta_max**2):
         d += 1
     return robbins_transformer(d, theta_max, float(np.sqrt(regret / 6)), n)
+
+
+@dataclass(frozen=True)
+class RegretPoint:
+    """What `vanishing_regret` measured at one sample size: means over fresh tallies, and the size of the network."""
+
+    n: int
+    aim: float
+    transformer: float
+    transformer_error: float
+    """Standard error of the mean."""
+    robbins: float
+    width: int
+    neurons: int
+
+
+def vanishing_regret(
+    prior: Prior, theta_max: float, sizes: Sequence[int], repeats: int, rng: np.random.Generator
+) -> list[RegretPoint]:
+    """Corollary `cor:vanish-regret` measured: transformers built for each n, on fresh tallies of that n.
+
+    Each aims at (log n / log log n)^2 / n, the order of the regret of Robbins' estimator (Polyanskiy and Wu 2021).
+    """
+    points = []
+    for n in sizes:
+        aim = (np.log(n) / np.log(np.log(n))) ** 2 / n
+        network = for_regret(aim, theta_max, n)
+        clipped = partial(clipped_robbins, d=network.d, M=theta_max)
+        seed = int(rng.integers(2**63))  # both see the same tallies
+        measured = regrets(network, prior, n, repeats, np.random.default_rng(seed))
+        exact = regrets(clipped, prior, n, repeats, np.random.default_rng(seed))
+        error = float(measured.std(ddof=1) / np.sqrt(repeats))
+        size = (network.width, len(network.decode.knot))
+        points.append(RegretPoint(n, float(aim), float(measured.mean()), error, float(exact.mean()), *size))
+    return points
 
 
 def regrets(
