@@ -11,8 +11,11 @@ from torch import Tensor, nn
 from ebformer.pretraining.priorformer_batches import Batch
 from ebformer.transformer.grid import PER_CELL, SPACING
 from ebformer.transformer.priorformer import (
+    CHECK,
     FAR,
     LARGEST_LOG_N,
+    LARGEST_PULL,
+    LEAST_PULL,
     LOWEST_LOG_WEIGHT,
     STATIC_FEATURES,
     STRIDE,
@@ -85,19 +88,26 @@ class PriorformerNetwork(nn.Module):
         with torch.no_grad():
             flat = torch.log_softmax(outside_atoms, -1)
             em = flat + factor(flat)[2].log() + outside_atoms
-            velocity = torch.zeros_like(em)
+            velocity, run = torch.zeros_like(em), torch.zeros(b, 1)
             static = self.static_features(batch, em, log_n)
         own = em
         h = torch.zeros(b, j, self.config.width)
-        answers, step = [], 0
+        answers = []
         for block in self.blocks:
             with torch.no_grad():
-                for step in range(step + 1, step + self.config.em_steps + 1):
-                    beta = momentum(step)
+                for step in range(self.config.em_steps):
                     weights = em.exp()
+                    total = weights.sum(-1, keepdim=True)
                     d = (share / (weights @ likelihood)) @ transposed
-                    velocity = beta * velocity + (1 + STRIDE * beta) * (d.log_() + weights.sum(-1, keepdim=True).log())
-                    em = em + velocity
+                    run = run + 1.0
+                    if (step + 1) % CHECK == 0:
+                        turned = ((d - 1.0 / total) * weights * velocity).sum(-1, keepdim=True) < 0
+                        run = torch.where(turned, 1.0, run)
+                        velocity = torch.where(turned, 0.0, velocity)
+                    beta = momentum(run)
+                    pull = (d.log() + total.log()).clamp(LEAST_PULL, LARGEST_PULL)
+                    velocity = beta * velocity + (1.0 + STRIDE * beta) * pull
+                    em = em + velocity - total.log()
                 em = torch.log_softmax(em.clamp_min(LOWEST_LOG_WEIGHT) + outside_atoms, -1)
                 em_gradient = factor(em)[2].log().clamp(-3.0, 3.0)
             f, ratio, d = factor(own)

@@ -46,7 +46,7 @@ def coordinate(theta: NDArray[Any]) -> Floats:
     """
     root = 2.0 * np.sqrt(theta)
     low = BEND + BEND * np.log(np.maximum(root, 1e-300) / BEND)
-    return np.maximum(np.where(root >= BEND, root, low), LOWEST)
+    return np.asarray(np.maximum(np.where(root >= BEND, root, low), LOWEST))
 
 
 def atoms(first: int, last: int) -> Floats:
@@ -84,7 +84,7 @@ def relative_likelihood(x: NDArray[Any], theta: Floats, exposure: NDArray[Any] |
     [[0.0785], [1.0]]
     """
     mean = np.multiply.outer(theta, np.broadcast_to(exposure, x.shape))
-    return np.maximum(np.exp(xlogy(x, mean) - mean - (xlogy(x, x) - x)), NEGLIGIBLE)
+    return np.asarray(np.maximum(np.exp(xlogy(x, mean) - mean - (xlogy(x, x) - x)), NEGLIGIBLE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class Likelihood:
             edges = np.flatnonzero(np.diff(middle // SPAN)) + 1
             bounds = np.unique(np.concatenate([[0, len(x)], edges, np.arange(0, len(x), PIECE)]))
             groups = [slice(*pair) for pair in np.stack([bounds[:-1], bounds[1:]], axis=1).tolist()]
-        pieces = []
+        pieces = list[tuple[slice, slice, NDArray[Any]]]()
         for some in groups:
             near = slice(0, len(theta))
             if len(theta) > PIECE:

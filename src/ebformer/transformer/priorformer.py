@@ -42,8 +42,12 @@ LARGEST_LOG_N = 14.5
 """log n is read up to here (about two million units, the most in training); beyond, only the data sharpen."""
 LOWEST_LOG_WEIGHT = -60.0
 """No atom is ever given up for good."""
-STRIDE = 1.6
+STRIDE = 1.8
 """An accelerated EM step is 1 + STRIDE * momentum times as long as a plain one."""
+CHECK = 4
+"""Every so many steps the direction of the momentum is checked."""
+LEAST_PULL, LARGEST_PULL = -3.0, 10.0
+"""Bounds of log D in an accelerated EM step: momentum must not carry an atom where nothing brings it back."""
 LARGEST_GRID = 2**17
 """Cells; enough for counts from 0 to a thousand million."""
 QUERIES = 96
@@ -208,7 +212,7 @@ class Priorformer:
         theta = atoms(first, last)
         likelihood = Likelihood.of(x, t, theta, self.dtype)
         u = LOWEST + SPACING * (PER_CELL * np.arange(first, last) + (PER_CELL - 1) / 2)
-        share = (count / tally.n).astype(self.dtype)
+        share: Array = (count / tally.n).astype(self.dtype)
         log_weights = self.answer(likelihood, share, float(tally.n), u)
         weights = np.exp(log_weights.astype(np.float64))
         return Prior(theta / unit, weights / weights.sum())
@@ -217,12 +221,12 @@ class Priorformer:
         """Log-weights of the atoms after the last block."""
         log_n = min(math.log(n), LARGEST_LOG_N)
         count = likelihood.shape[1]
-        start = np.full(count, -math.log(count), dtype=self.dtype)
+        start: Array = np.full(count, -math.log(count), dtype=self.dtype)
         em = start + np.log(em_factor(likelihood, share, start)[2])
         track = EmTrack(likelihood, share, em)
         static = self.static_features(em, log_n, u)
-        own, h = em, np.zeros((len(u), self.weights.config.width), dtype=self.dtype)
-        features = np.empty((len(u), TRACK_FEATURES * PER_CELL + STATIC_FEATURES), dtype=self.dtype)
+        own, h = em, np.zeros((len(u), self.weights.config.width), dtype=self.dtype)  # type: Array, Array
+        features: Array = np.empty((len(u), TRACK_FEATURES * PER_CELL + STATIC_FEATURES), dtype=self.dtype)
         features[:, TRACK_FEATURES * PER_CELL :] = static
         by_track = features[:, : TRACK_FEATURES * PER_CELL].reshape(len(u), TRACK_FEATURES, PER_CELL)
         for block in self.blocks:
@@ -269,32 +273,40 @@ class EmTrack:
     """EM with momentum on the log-weights l: v <- beta v + alpha log D(l), l <- l + v.
 
     Plain EM is alpha = 1, beta = 0. Near the maximum its steps contract with eigenvalues in [0, 1], for which the heavy
-    ball is stable while alpha < 2 (1 + beta): a hundred steps then do the work of thousands.
+    ball is stable while alpha < 2 (1 + beta): a hundred steps then do the work of thousands. Where the velocity turns
+    against the gradient of the likelihood it is dropped and the run starts anew (O'Donoghue and Candes 2015).
     """
 
     def __init__(self, likelihood: Likelihood, share: Array, log_weights: Array) -> None:
-        self.likelihood, self.share, self.steps = likelihood, share, 0
+        self.likelihood, self.share, self.run = likelihood, share, 0
         self.log_weights, self.velocity = log_weights.copy(), np.zeros_like(log_weights)
 
     def advance(self, steps: int) -> Array:
         """The log-weights after so many more steps."""
-        for self.steps in range(self.steps + 1, self.steps + steps + 1):
-            beta = momentum(self.steps)
+        for step in range(steps):
+            self.run += 1
             weights = np.exp(self.log_weights)
-            log_total = math.log(weights.sum())
+            total = float(weights.sum())
             d = self.likelihood.pull_back(self.share / self.likelihood.marginal(weights))
+            if (step + 1) % CHECK == 0 and (d - 1.0 / total) * weights @ self.velocity < 0:
+                self.run = 1
+                self.velocity[:] = 0.0
+            beta = momentum(self.run)
             np.log(d, out=d)
-            d += log_total
+            d += math.log(total)
+            np.maximum(d, LEAST_PULL, out=d)
+            np.minimum(d, LARGEST_PULL, out=d)
             d *= 1.0 + STRIDE * beta
             self.velocity *= beta
             self.velocity += d
             self.log_weights += self.velocity
+            self.log_weights -= math.log(total)
         np.maximum(self.log_weights, LOWEST_LOG_WEIGHT, out=self.log_weights)
         self.log_weights -= math.log(np.exp(self.log_weights).sum())
         return self.log_weights.copy()
 
 
-def momentum(step: int) -> float:
+def momentum(step: Any) -> Any:
     """Nesterov's schedule, with no need to know how well the problem is conditioned."""
     return step / (step + 3.0)
 
@@ -314,4 +326,4 @@ def affine(h: Array, layer: tuple[Array, Array]) -> Array:
 
 def rms_norm(h: Array) -> Array:
     """h divided by its root mean square, cell by cell."""
-    return h / np.sqrt(np.einsum("jd,jd->j", h, h) / h.shape[1] + 1e-6)[:, None]
+    return np.asarray(h / np.sqrt(np.einsum("jd,jd->j", h, h) / h.shape[1] + 1e-6)[:, None])
