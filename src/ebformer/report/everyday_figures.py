@@ -69,24 +69,23 @@ def mixing(prior: Prior | GammaPrior, unit: str = "rate") -> Figure:
         return figure
 
 
-def rootogram(tally: Tally, rule: Rule, pit: Floats | None = None) -> Figure:
-    """Observed frequencies hang from the fitted ones on a square-root scale; bars that miss zero show misfit.
-
-    With `pit`, the masses of equal cells of the randomised probability integral transform, a second panel shows
-    them: flat where the model fits.
-    """
+def rootogram(tally: Tally, rule: Rule) -> Figure:
+    """Observed frequencies hang from the fitted ones on a square-root scale; bars that miss zero show misfit."""
     with house_style():
-        if pit is None:
-            figure, axes = plt.subplots()
-        else:
-            figure, (axes, check) = plt.subplots(1, 2, figsize=(7.6, 3.4), width_ratios=(2, 1))
+        figure, axes = plt.subplots()
         _hang(axes, tally, rule)
-        if pit is not None:
-            edges = np.linspace(0, 1, pit.size + 1)
-            check.bar(edges[:-1], pit * pit.size, width=1 / pit.size, align="edge", color=BLUE, alpha=0.6, linewidth=0)
-            check.axhline(1.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-            check.set(xlabel="randomised PIT", ylabel="density", title="Calibration", xlim=(0, 1))
-            check.set_ylim(bottom=0)
+        return figure
+
+
+def calibration(pit: Floats) -> Figure:
+    """The masses of equal cells of the randomised probability integral transform: flat where the model fits."""
+    with house_style():
+        figure, axes = plt.subplots()
+        edges = np.linspace(0, 1, pit.size + 1)
+        axes.bar(edges[:-1], pit * pit.size, width=1 / pit.size, align="edge", color=BLUE, alpha=0.6, linewidth=0)
+        axes.axhline(1.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        axes.set(xlabel="randomised PIT of the counts", ylabel="density", title="Calibration", xlim=(0, 1))
+        axes.set_ylim(0, max(1.5, 1.1 * float(pit.max() * pit.size)))
         return figure
 
 
@@ -137,17 +136,17 @@ def caterpillar(
         return figure
 
 
-def comparison(methods: Sequence[str], difference: Floats, error: Floats, score: str, reference: str) -> Figure:
-    """Each method's mean paired difference from the reference, with its 95 % interval: left of zero is better."""
+def comparison(methods: Sequence[str], excess: Floats, error: Floats) -> Figure:
+    """Each method's mean squared error above the best one's, with a 95 % interval of the paired difference."""
     with house_style():
         figure, axes = plt.subplots(figsize=(5.2, 0.9 + 0.32 * len(methods)))
         y = np.arange(len(methods))[::-1]
         colours = [colour(method, i) for i, method in enumerate(methods)]
         axes.axvline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-        axes.hlines(y, difference - 1.96 * error, difference + 1.96 * error, color=colours, linewidth=2.4, alpha=0.5)
-        axes.scatter(difference, y, color=colours, s=32, zorder=3)
+        axes.hlines(y, excess - 1.96 * error, excess + 1.96 * error, color=colours, linewidth=2.4, alpha=0.5)
+        axes.scatter(excess, y, color=colours, s=32, zorder=3)
         axes.set_yticks(y, methods)
-        axes.set(xlabel=f"{score} minus {reference}'s (left is better)", ylim=(-0.6, len(methods) - 0.4))
+        axes.set(xlabel="squared error above the best method's", ylim=(-0.6, len(methods) - 0.4))
         axes.set_title("Which method predicts best here?")
         axes.grid(visible=False, axis="y")
         return figure

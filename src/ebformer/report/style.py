@@ -6,10 +6,11 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+from cycler import cycler
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +45,7 @@ METHOD_COLOURS = {
 }
 """A method keeps its colour from figure to figure; ERM, NPMLE, T24r and L24r have those of the paper's violins."""
 
-_SETTINGS = {
+_SETTINGS: dict[str, Any] = {
     "figure.figsize": (5.2, 3.6),
     "figure.dpi": 150,
     "figure.facecolor": "white",
@@ -70,7 +71,7 @@ _SETTINGS = {
     "legend.frameon": False,
     "legend.fontsize": 9,
     "lines.linewidth": 1.8,
-    "axes.prop_cycle": mpl.cycler(color=CYCLE),
+    "axes.prop_cycle": cycler(color=CYCLE),
     "svg.fonttype": "none",
 }
 
@@ -78,7 +79,8 @@ _SETTINGS = {
 @contextmanager
 def house_style() -> Iterator[None]:
     """Matplotlib settings of this package for the figures made inside, without a display and without side effects."""
-    with mpl.rc_context({**mpl.rcParamsDefault, **_SETTINGS, "backend": "agg"}):
+    settings: Any = dict(mpl.rcParamsDefault) | _SETTINGS | {"backend": "agg"}
+    with mpl.rc_context(settings):
         yield
 
 

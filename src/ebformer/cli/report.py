@@ -1,0 +1,79 @@
+"""`ebformer report`: one self-contained HTML page about a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ebformer.cli import options
+from ebformer.estimators.catalogue import DEFAULT
+
+if TYPE_CHECKING:
+    from ebformer.tables.columns import Missing
+
+RIVALS = ("mle", "gamma", "npmle")
+"""Methods that a report compares its own with."""
+
+
+@click.command()
+@click.argument("file")
+@options.columns
+@click.option("--group", help="Column of groups; each is fitted apart.")
+@click.option("--method", default=DEFAULT, show_default=True, help="See `ebformer methods`.")
+@click.option(
+    "--interval",
+    default=0.9,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Level of the intervals.",
+)
+@click.option("-o", "--output", required=True, metavar="REPORT.html", help="Where to write the page.")
+def command(
+    file: str,
+    count: str | None,
+    exposure: str | None,
+    missing: Missing,
+    group: str | None,
+    method: str,
+    interval: float,
+    output: str,
+) -> None:
+    """Write a page about FILE that opens offline: shrinkage, prior, model check, extreme units, all rows.
+
+    \b
+    Example:
+      ebformer report goals.csv --count goals --exposure games -o goals.html
+    """
+    import numpy as np
+
+    from ebformer.comparison import compare
+    from ebformer.estimators.catalogue import CATALOGUE, find
+    from ebformer.report.table_page import Shrunken, table_page
+    from ebformer.tables.checking import check_fit
+    from ebformer.tables.columns import Columns, room_for
+    from ebformer.tables.duck import DuckTable
+    from ebformer.tables.files import check_folder, open_table
+    from ebformer.tables.fit import Wanted, fit_table
+    from ebformer.tables.observations import observe
+
+    estimator = find(method)
+    check_folder(output)
+    with open_table(file) as opened, options.progress("Writing the report", opened.connection.query_progress):
+        columns = Columns(options.count_column(opened, count, exposure, group), exposure, group)
+        observations = observe(opened.table, columns, missing)
+        fit = fit_table(observations, estimator)
+        certain = all(rule.prior is not None for rule in fit.rules.values())
+        wanted = Wanted(interval if certain else None)
+        room_for(fit.new_columns(wanted), opened.table.names)
+        answers = fit.answers(observations, wanted)
+        rows = opened.table.with_answers(columns, observations.width, observations.keys, answers)
+        checks = check_fit(fit, observations, np.random.default_rng(0))
+        tallies = observations.tallies()
+        scores = []
+        if group is None and tallies[None].n > 1:
+            rivals = {name: CATALOGUE[name] for name in RIVALS if name != method} | {method: estimator}
+            scores = compare(tallies[None], rivals, np.random.default_rng(0))
+        shrunken = Shrunken(file, DuckTable(rows), fit, observations, wanted, checks)
+        table_page(shrunken, scores).write(output)
+    options.say(f"wrote {output}: open it in a browser")

@@ -1,0 +1,194 @@
+"""The report on a table: what shrinkage did, the prior, whether the model fits, the extreme units, the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ebformer import __version__
+from ebformer.check import ModelCheck
+from ebformer.comparison import ASSUMPTION, Score
+from ebformer.report import everyday_figures as figures
+from ebformer.report.page import Page, Picture, Rows, Section
+from ebformer.report.style import inline_svg
+from ebformer.rule import Rule
+from ebformer.tables.columns import Columns
+from ebformer.tables.duck import DuckTable
+from ebformer.tables.fit import Fit, Wanted, remarks
+from ebformer.tables.observations import Observations
+from ebformer.tally import Tally
+
+MOST_ROWS = 2000
+"""Rows in the page's table: enough to browse, few enough for a phone."""
+MOST_GROUPS = 6
+"""Groups with pictures of their own, the largest first."""
+EXTREMES = 12
+"""Units at either end of the caterpillar plot."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shrunken:
+    """A table after the walk of `tables`: its rows with answers, and what they were answered with."""
+
+    name: str
+    rows: DuckTable
+    fit: Fit
+    observations: Observations
+    wanted: Wanted
+    checks: Mapping[str | None, ModelCheck]
+
+
+def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
+    """The whole page; `scores` compare methods by thinning."""
+    columns, tallies = table.fit.columns, table.observations.tallies()
+    units = sum(tally.n for tally in tallies.values())
+    events = sum(int(tally.values @ tally.multiplicity) for tally in tallies.values())
+    exposure = sum(float(tally.exposures @ tally.multiplicity) for tally in tallies.values())
+    method = next(iter(table.fit.rules.values())).method
+    per = f" per {columns.exposure}" if columns.exposure else ""
+    return Page(
+        title=f"{columns.count}{per} in {Path(table.name).name}",
+        lead=(
+            f"Every unit's hidden rate of {columns.count}{per}, estimated by {method} from all {units:,} units "
+            "together: noisy extremes move towards what the other units make plausible."
+        ),
+        facts=[
+            ("units", f"{units:,}"),
+            (columns.count, f"{events:,}"),
+            (f"mean rate{per}", f"{events / exposure:.4g}"),
+            ("distinct observations", f"{table.observations.count.size:,}"),
+            ("method", method),
+            ("intervals", f"{table.wanted.level:.0%}"),
+        ],
+        sections=[
+            *_group_sections(table, tallies),
+            _extremes(table),
+            *([_comparison(scores)] if scores else []),
+            _all_rows(table, units),
+        ],
+        footer=f"Made by ebformer {__version__} from {Path(table.name).name}; it fetches nothing from elsewhere.",
+    )
+
+
+def _group_sections(table: Shrunken, tallies: Mapping[str | None, Tally]) -> list[Section]:
+    largest = sorted(tallies, key=lambda group: -tallies[group].n)
+    notes = list(remarks(table.fit, table.observations))
+    if len(largest) > MOST_GROUPS:
+        notes.append(f"Pictures are shown for the {MOST_GROUPS} largest of {len(largest)} groups; the rows have all.")
+    sections = []
+    for group in largest[:MOST_GROUPS]:
+        where = "" if group is None else f" in {table.fit.columns.group} {group}"
+        sections.append(_group_section(table, group, tallies[group], where, notes if group == largest[0] else []))
+    return sections
+
+
+def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str, notes: list[str]) -> Section:
+    rule, check, unit = table.fit.rules[group], table.checks[group], table.fit.columns.count
+    shown = [
+        Picture(
+            inline_svg(figures.shrinkage(tally, rule, unit), f"Shrinkage{where}"),
+            "Points on the dashed line were left alone; the further off, the more a count was judged to be luck."
+            " The larger a point, the more units share it.",
+        )
+    ]
+    if rule.prior is not None:
+        shown += [
+            Picture(
+                inline_svg(figures.mixing(rule.prior, unit), f"Estimated prior{where}"),
+                "How the hidden rates are spread over units, as far as the counts can tell.",
+            ),
+            Picture(
+                inline_svg(figures.rootogram(tally, rule), f"Fit{where}"),
+                "Bars hang from the fitted curve: those that end below zero mark counts that are more frequent than the"
+                " model says, those that end above it rarer ones.",
+            ),
+            Picture(
+                inline_svg(figures.calibration(check.pit), f"Calibration{where}"),
+                "Where each count falls in its predicted distribution: flat when the model fits, a hump when it expects"
+                " too much variation, a dip when too little.",
+            ),
+        ]
+    return Section(
+        f"What shrinkage did{where}",
+        [_moved(tally, rule, unit), f"Model check: {check.sentence}.", *notes],
+        shown,
+    )
+
+
+def _moved(tally: Tally, rule: Rule, unit: str) -> str:
+    """The most telling example in one sentence: what became of the highest raw rate."""
+    raw = tally.values / tally.exposures
+    estimate = rule(tally.values, tally.exposures)
+    top = int(raw.argmax())
+    exposed = "" if tally.exposure is None else f" at exposure {tally.exposures[top]:.4g}"
+    return f"The highest raw rate, {raw[top]:.4g} {unit}{exposed}, is estimated at {estimate[top]:.4g}."
+
+
+def _extremes(table: Shrunken) -> Section:
+    order = "SELECT * FROM given WHERE estimate IS NOT NULL ORDER BY estimate {} LIMIT {}"
+    top = _fetch(table, order.format("DESC", EXTREMES))
+    bottom = [row for row in reversed(_fetch(table, order.format("ASC", EXTREMES))) if row not in top]
+    rows, label, columns = top + bottom, _label_column(table, top), table.fit.columns
+    raw = np.array([float(row[columns.count]) / float(row.get(columns.exposure or "", 1.0) or 1.0) for row in rows])
+    estimate = np.array([float(row["estimate"]) for row in rows])
+    certain = "lower" in rows[0]
+    lower, upper = ((np.array([float(row[end]) for row in rows]) if certain else None) for end in ("lower", "upper"))
+    names = [str(row[label]) if label else _described(row, columns) for row in rows]
+    figure = figures.caterpillar(names, raw, estimate, lower, upper, columns.count)
+    caption = f"The highest and lowest estimates; lines are {table.wanted.level:.0%} intervals, circles the raw rates."
+    return Section("The extreme units", pictures=[Picture(inline_svg(figure, "Highest and lowest units"), caption)])
+
+
+def _described(row: dict[str, Any], columns: Columns) -> str:
+    """What to call a unit without a name: its count, and its exposure where it has one."""
+    return f"{row[columns.count]}" + (f" in {row[columns.exposure]}" if columns.exposure else "")
+
+
+def _comparison(scores: Sequence[Score]) -> Section:
+    able = [score for score in scores if score.refusal is None]
+    excess, error = (np.array([getattr(score, name) for score in able]) for name in ("excess", "excess_se"))
+    figure = figures.comparison([score.method for score in able], excess, error)
+    sentence = f"{able[0].method} predicts held-out parts of these counts best. {ASSUMPTION}"
+    picture = Picture(
+        inline_svg(figure, "Methods compared"), "Mean squared error above the best method's, with 95 % intervals."
+    )
+    return Section("Which method suits this table", [sentence], [picture])
+
+
+def _all_rows(table: Shrunken, units: int) -> Section:
+    rows = _fetch(table, f"SELECT * FROM given ORDER BY estimate DESC NULLS LAST LIMIT {MOST_ROWS}")
+    names = list(rows[0])
+    numeric = [all(_is_number(row[name]) for row in rows) for name in names]
+    cells = [[_cell(row[name]) for name in names] for row in rows]
+    note = f"The {MOST_ROWS:,} highest of {units:,}." if units > MOST_ROWS else ""
+    return Section("Rows", rows=Rows(names, numeric, cells, note))
+
+
+def _fetch(table: Shrunken, sql: str) -> list[dict[str, Any]]:
+    found = table.rows.ask(sql)
+    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+
+
+def _label_column(table: Shrunken, rows: list[dict[str, Any]]) -> str | None:
+    """What units are called: the first column of text that plays no other part."""
+    columns: Columns = table.fit.columns
+    taken = {columns.count, columns.exposure, columns.group, *table.fit.new_columns(table.wanted)}
+    return next((name for name in rows[0] if name not in taken and not all(_is_number(r[name]) for r in rows)), None)
+
+
+def _is_number(entry: object) -> bool:
+    if entry is None or isinstance(entry, int | float):
+        return True
+    try:
+        float(str(entry))
+    except ValueError:
+        return str(entry) == ""
+    return True
+
+
+def _cell(entry: object) -> str:
+    return "" if entry is None else f"{entry:.4g}" if isinstance(entry, float) else str(entry)
