@@ -29,7 +29,7 @@ FILES = click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=
 def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
     """Give a command that loads holdouts the options that score them, and do so."""
 
-    @click.option("--estimators", metavar="NAMES", help="Methods, separated by commas [default: the whole catalogue].")
+    @click.option("--estimators", metavar="NAMES", help="Methods, separated by commas [default: all but minimax].")
     @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the data [default: $EBFORMER_DATA].")
     @click.option(
         "--error", type=click.Choice(["rmse", "mae"]), default="rmse", show_default=True, help="What to rank by."
@@ -163,10 +163,14 @@ def run(holdouts: Sequence[Holdout], names: str | None, jobs: int) -> list[Score
 
 
 def chosen(names: str | None) -> dict[str, Estimator]:
-    """The methods named, or all; the MLE is always among them, since every gain is measured from it."""
+    """The methods named, or all; the MLE is always among them, since every gain is measured from it.
+
+    Unless it is named, minimax stays out: it does not learn from the counts, and solves a game anew for every maximum.
+    """
     from ebformer.estimators.catalogue import CATALOGUE, find
 
-    return {name: find(name) for name in dict.fromkeys(["mle", *(names.split(",") if names else CATALOGUE)])}
+    wanted = names.split(",") if names else [name for name in CATALOGUE if name != "minimax"]
+    return {name: find(name) for name in dict.fromkeys(["mle", *wanted])}
 
 
 def write(scores: Sequence[Score], path: Path) -> None:
