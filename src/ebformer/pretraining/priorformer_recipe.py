@@ -72,7 +72,7 @@ def exposures(rng: np.random.Generator, n: int, largest: float) -> tuple[NDArray
     """2 to 13 distinct exposures and their numbers of units, as many as keep the likelihood matrix small."""
     t = np.exp(rng.uniform(-0.5, 0.5, int(rng.integers(2, 14))) * rng.uniform(0.0, np.log(100.0)))
     parts = rng.gamma(rng.choice([1.0, 5.0, 50.0]), size=len(t))
-    while len(t) > 2 and sum(columns(largest * one) for one in t * parts.sum() / (t @ parts)) > 800:
+    while len(t) > 2 and sum(columns(largest * one) for one in t * parts.sum() / (t @ parts)) > 500:
         t, parts = t[:-1], parts[:-1]
     return t, rng.multinomial(n - len(t), parts / parts.sum()) + 1
 

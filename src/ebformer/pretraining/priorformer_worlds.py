@@ -39,10 +39,10 @@ def log_uniform(rng: np.random.Generator, low: float, high: float, size: int | N
 
 
 def theta_max(rng: np.random.Generator) -> float:
-    """Half the paper's law, half log-uniform from rare events to 500."""
-    if rng.random() < 0.5:
+    """Two in five from the paper's law, the others log-uniform from rare events to 200."""
+    if rng.random() < 0.4:
         return float(PaperThetaMax(floor=SMALLEST_THETA_MAX).draw(rng, 1)[0])
-    return float(log_uniform(rng, SMALLEST_THETA_MAX, 500.0))
+    return float(log_uniform(rng, SMALLEST_THETA_MAX, 200.0))
 
 
 def neural(rng: np.random.Generator, top: Floats) -> list[Draw]:

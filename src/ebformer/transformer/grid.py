@@ -131,7 +131,7 @@ class Likelihood:
         """D_j = sum_k r_k p(x_k | theta_j)^power, [a]."""
         if len(self.pieces) == 1 and power == 1:
             return np.asarray(ratio @ self.pieces[0][2])
-        total = np.zeros(self.shape[1], dtype=ratio.dtype)
+        total = np.full(self.shape[1], NEGLIGIBLE**power * ratio.sum(), dtype=ratio.dtype)
         for some, near, matrix in self.pieces:
             total[near] += ratio[some] @ matrix**power
         return total
