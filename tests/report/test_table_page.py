@@ -1,0 +1,117 @@
+"""The report as a reader meets it: a file opened in a real browser, without a network."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report on a league of 300 players, one of whom is called <b>Bold</b>, written by the command."""
+    folder = tmp_path_factory.mktemp("report")
+    rng = np.random.default_rng(0)
+    games = rng.integers(5, 80, 300)
+    goals = rng.poisson(games * rng.gamma(2.0, 0.1, 300))
+    names = ["<b>Bold</b>", *(f"Player {i:03d}" for i in range(1, 300))]
+    lines = [f"{name},{g},{x}" for name, g, x in zip(names, games, goals, strict=True)]
+    (folder / "league.csv").write_text("name,games,goals\n" + "\n".join(lines) + "\n")
+    command = [sys.executable, "-m", "ebformer", "report", "league.csv", "--count", "goals", "--exposure", "games"]
+    done = subprocess.run([*command, "-o", "league.html"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / "league.html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[object]":
+    if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
+        pytest.skip("needs Debian's chromium and chromium-driver")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    for flag in (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+    ):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    yield driver
+    driver.quit()
+
+
+def column(browser, number):
+    cells = browser.find_elements("css selector", f"tbody tr:not([hidden]) td:nth-child({number})")
+    return [cell.text for cell in cells]
+
+
+def test_everything_is_there_and_the_console_is_silent(page, browser):
+    browser.get(page.as_uri())
+    assert "goals per games" in browser.title
+    assert len(browser.find_elements("css selector", "figure svg[role=img]")) == 6
+    assert len(browser.find_elements("css selector", "tbody tr")) == 300
+    assert browser.get_log("browser") == []
+
+
+def test_the_file_fetches_nothing(page, browser):
+    browser.get(page.as_uri())
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_clicking_a_heading_sorts_and_clicking_again_reverses(page, browser):
+    browser.get(page.as_uri())
+    heading = browser.find_element("xpath", "//th/button[text()='goals']")
+    heading.click()
+    down = [int(cell) for cell in column(browser, 3)]
+    assert down == sorted(down, reverse=True)
+    heading.click()
+    assert [int(cell) for cell in column(browser, 3)] == sorted(down)
+
+
+def test_searching_keeps_the_rows_that_match(page, browser):
+    browser.get(page.as_uri())
+    browser.find_element("css selector", "input[type=search]").send_keys("player 12")
+    assert sorted(column(browser, 1)) == [f"Player {i:03d}" for i in range(120, 130)]
+    assert browser.find_element("css selector", ".shown").text == "10 of 300 rows"
+
+
+def test_a_name_with_markup_is_shown_as_text(page, browser):
+    browser.get(page.as_uri())
+    assert "<b>Bold</b>" in column(browser, 1)
+
+
+def test_dark_mode_turns_the_ink_of_page_and_pictures_light(page, browser):
+    def ink(selector):
+        rgb = browser.execute_script(f"return getComputedStyle(document.querySelector('{selector}')).color")
+        return sum(int(part) for part in rgb.strip("rgb()").split(",")) / 3
+
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    )
+    browser.get(page.as_uri())
+    dark = ink("body"), ink("figure svg")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert min(dark) > 180
+
+
+def test_a_phone_needs_no_sideways_scrolling(page, browser):
+    phone = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    browser.get(page.as_uri())
+    width = browser.execute_script("return document.documentElement.scrollWidth")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert width <= 390
