@@ -35,8 +35,8 @@ def test_the_example_of_the_issue_runs_and_resumes(tmp_path):
     assert {(row.n, row.prior, row.estimator) for row in rows} == {
         (n, prior, name) for n in (64, 128) for prior in range(5) for name in ("mle", "robbins")
     }
-    invoke(*call, "--estimators", "mle,robbins,npmle", "--figures", str(tmp_path / "figures"), "--timing")
-    assert set(rows) <= set(read(table))
+    invoke(*call, "--estimators", "mle,robbins,erm", "--figures", str(tmp_path / "figures"), "--timing")
+    assert set(map(repr, rows)) <= set(map(repr, read(table)))
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
         "regret_against_n.png",
         "time_against_n.png",
