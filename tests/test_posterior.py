@@ -167,3 +167,9 @@ def test_interval_levels_are_checked(level: float) -> None:
 def test_what_is_not_an_observation_is_named(x: object, t: object, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         bayes_rule(GAMMAS[0], x, t)  # type: ignore[arg-type]
+
+
+def test_the_marginal_bears_an_atom_of_vanishing_weight_at_the_peak():
+    # Early-stopped EM leaves weights near 1e-310 on atoms that fit some x best.
+    alone = log_marginal(Prior([9.0], [1.0]), [10])
+    np.testing.assert_allclose(log_marginal(Prior([9.0, 10.0], [1.0, 1e-310]), [10]), alone, rtol=1e-15)

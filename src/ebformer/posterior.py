@@ -153,7 +153,7 @@ def _log_marginal(prior: AnyPrior, x: Floats, t: Floats) -> Floats:
 @_log_marginal.register
 def _(prior: Prior, x: Floats, t: Floats) -> Floats:
     log_p = -deviance(x[..., None], t[..., None] * prior.atoms)
-    return np.asarray(log_peak(x) + special.logsumexp(log_p, axis=-1, b=prior.weights))
+    return np.asarray(log_peak(x) + special.logsumexp(np.log(prior.weights) + log_p, axis=-1))
 
 
 @_log_marginal.register
