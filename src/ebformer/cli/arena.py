@@ -87,6 +87,9 @@ def command(
         losses = Arena(chosen, trials).run(output, workers, progress=sys.stderr.isatty())
     if published is not None:
         losses = losses + read_published(published, losses)
+    # Tables keep the order in which estimators first appear: as they were named, then the published ones.
+    order = {name: position for position, name in enumerate(chosen)}
+    losses.sort(key=lambda loss: order.get(loss.estimator, len(order)))
     _show(losses, challenger)
     if figures is not None:
         from ebformer.report.arena_figures import regret_against_n
@@ -174,7 +177,7 @@ def _print(table: TextTable) -> None:
         drawn.add_column(column, justify="right" if position else "left")
     for row in table.rows:
         drawn.add_row(*row)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(drawn)
     for note in table.notes:
         console.print(note, highlight=False)
