@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,14 +21,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     '42'
     """
     target = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
-    os.close(handle)
-    partial = Path(name)
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.partial")
     try:
-        # mkstemp makes files private; the finished file gets the permissions an ordinary one would have.
-        mask = os.umask(0)
-        os.umask(mask)
-        partial.chmod(0o666 & ~mask)
+        partial.touch(exist_ok=False)
         yield partial
         os.replace(partial, target)
     finally:

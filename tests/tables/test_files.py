@@ -108,6 +108,7 @@ def test_counts_from_text_become_numbers_in_parquet_and_codes_stay_text(tmp_path
         ("games,goals", ["3,1", "4,0"], ["games", "goals"]),
         ("player,diff", ["a,1", "b,-1"], []),
         ("player,goals", ["a,1", "b,"], ["goals"]),
+        ("player,goals", ["a,1", "b,NA"], ["goals"]),
     ],
 )
 def test_columns_that_could_hold_counts(tmp_path: Path, header: str, rows: list[str], candidates: list[str]) -> None:

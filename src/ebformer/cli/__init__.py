@@ -27,6 +27,10 @@ COMMANDS = {
 }
 
 
+class ClosedPipe(Exception):
+    """Whoever read our output has stopped, as `head` does."""
+
+
 class LazyGroup(click.Group):
     """Finds `command` in ebformer.cli.NAME when NAME is asked for, so that `--help` and each command start fast."""
 
@@ -38,6 +42,12 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = importlib.import_module(f"ebformer.cli.{name}").command
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ClosedPipe from error  # click would make it exit code 1
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -71,8 +81,8 @@ def _exit_code(arguments: list[str] | None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except BrokenPipeError:
-        # Whoever read our output has stopped, as `head` does: leave quietly, and flush nothing into the closed pipe.
+    except (BrokenPipeError, ClosedPipe):
+        # Leave quietly, and flush nothing into the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:

@@ -87,7 +87,7 @@ class DuckTable:
         if not numeric:
             return []
         judged = ", ".join(
-            f"count({x}) > 0 AND bool_and(coalesce({x} >= 0 AND {x} = floor({x}), {entry} IS NULL)"
+            f"count({x}) > 0 AND bool_and(coalesce({x} >= 0 AND {x} = floor({x}), true)"
             f" AND NOT coalesce(regexp_matches({entry}::VARCHAR, '^0\\d'), false))"
             for name in numeric
             for x, entry in [(self._number(name), quoted(name))]
