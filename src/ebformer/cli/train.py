@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,6 +31,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of a process.")
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, ...")
 @click.option("--ship", "shelf", type=FOLDER, help="Train no more: write weights, card and log of the run here.")
+@click.option("--select", is_flag=True, help="Instead of one network, search the paper's grid around NAME.")
 def command(
     name: str,
     minutes: float | None,
@@ -42,6 +42,7 @@ def command(
     threads: int,
     device: str,
     shelf: Path | None,
+    select: bool,
 ) -> None:
     """Pre-train the transformer NAME: a recipe (T24r, L24r, T24f, paper, smoke) or a file of one (recipe.json).
 
@@ -54,30 +55,23 @@ def command(
       ebformer train smoke --folder /tmp/smoke && ebformer train smoke --folder /tmp/smoke --ship zoo
     """
     try:
-        import torch
+        from ebformer.pretraining import runs
     except ImportError as error:
         raise InputError("training needs torch: install ebformer[train]") from error
-    from ebformer.pretraining import runs
     from ebformer.transformer import zoo
 
     folder = folder or Path("runs") / Path(name).stem
     if shelf is not None:
         _ship(Path(name).stem, folder, shelf)
         return
-    torch.set_num_threads(threads)
-    first = _join_processes(device)
-    recipe = _changed(_recipe(name), steps, seed)
-    if first:
-        recipe = runs.begin(folder, recipe, minutes, resume)
-    if torch.distributed.is_initialized():
-        agreed = [recipe]
-        torch.distributed.broadcast_object_list(agreed)
-        recipe = agreed[0]
-    start = zoo.load(recipe.start) if recipe.start else None
-    with _Progress(recipe, enabled=first) as watch:
-        runs.run(folder, recipe, start, device, watch)
-    if torch.distributed.is_initialized():
-        torch.distributed.destroy_process_group()
+    with runs.processes(threads, device) as first:
+        if select:
+            _select(_changed(_recipe(name), steps, seed), folder, minutes)
+            return
+        recipe = runs.begin(folder, _changed(_recipe(name), steps, seed), minutes, resume)
+        start = zoo.load(recipe.start) if recipe.start else None
+        with _Progress(recipe, enabled=first) as watch:
+            runs.run(folder, recipe, start, device, watch)
 
 
 def _recipe(name: str) -> Recipe:
@@ -88,6 +82,16 @@ def _recipe(name: str) -> Recipe:
     if not Path(name).is_file():
         raise InputError(f"{name} is neither a recipe ({', '.join(RECIPES)}) nor a file of one")
     return Recipe.from_description(json.loads(Path(name).read_text()))
+
+
+def _select(recipe: Recipe, folder: Path, minutes: float | None) -> None:
+    """Successive halving for two hours or as told, and the candidates, best first."""
+    from ebformer.pretraining.selection import select
+
+    click.echo("layers width heads  steps  regret")
+    for found in select(recipe, folder, minutes or 120.0):
+        cut = "" if found.finished else "  stopped early"
+        click.echo(f"{found.layers:6} {found.width:5} {found.heads:5} {found.steps:6}  {found.regret:.4f}{cut}")
 
 
 def _ship(name: str, folder: Path, shelf: Path) -> None:
@@ -115,16 +119,6 @@ def _changed(recipe: Recipe, steps: int | None, seed: int | None) -> Recipe:
     training = recipe.training
     changed = replace(training, steps=steps or training.steps, seed=training.seed if seed is None else seed)
     return replace(recipe, training=changed)
-
-
-def _join_processes(device: str) -> bool:
-    """Under torchrun, meet the other processes; whether this is the one that writes."""
-    import torch.distributed as dist
-
-    if "RANK" in os.environ:
-        dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
-        return dist.get_rank() == 0
-    return True
 
 
 class _Progress:

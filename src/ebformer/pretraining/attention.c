@@ -10,6 +10,7 @@
 
 #define LANES 8
 #define MAX_TOKENS 16384
+#define LOG2E 1.44269504f
 #define EACH_COORDINATE for (int c = 0; c < D; c++)
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
@@ -34,13 +35,14 @@ static inline lanes plus(lanes a, lanes b) { return a + b; }
 static inline float sum_of(lanes a) { COMBINE(a, plus) return a[0]; }
 static inline float max_of(lanes a) { COMBINE(a, larger) return a[0]; }
 
-/* exp(x) for x <= 0, to 2e-7 relative: 2^k times the Taylor polynomial of degree 6 on [-ln 2 / 2, ln 2 / 2]. */
-static inline lanes exp_negative(lanes x) {
-    x = larger(x, all(-87.0f));
-    const lanes shifted = x * 1.44269504f + 12582912.0f, k = shifted - 12582912.0f; /* 1.5 * 2^23 rounds to an integer */
-    const lanes r = x - k * 0.693359375f + k * 2.12194440e-4f;
-    const lanes p = 1.0f + r * (1.0f + r * (0.5f + r * (1.66666667e-1f + r * (4.16666667e-2f + r * (8.33333333e-3f + r * 1.38888889e-3f)))));
-    return (lanes)((lanes_of_int)p + ((lanes_of_int)shifted << 23)); /* the low bits of `shifted` are k */
+/* 2^x for x <= 0, to 2e-7 relative: a power of two times the best polynomial of degree 5 on [-1/2, 1/2]. */
+static inline lanes exp2_negative(lanes x) {
+    x = larger(x, all(-126.0f));
+    const lanes shifted = x + 12582912.0f; /* adding 1.5 * 2^23 rounds to an integer, left in the low bits */
+    const lanes r = x - (shifted - 12582912.0f);
+    const lanes high = 5.550713681e-02f + r * (9.675536200e-03f + r * 1.327643956e-03f);
+    const lanes p = 1.000000072e+00f + r * (6.931469663e-01f + r * (2.402211969e-01f + r * high));
+    return (lanes)((lanes_of_int)p + ((lanes_of_int)shifted << 23));
 }
 
 /* One head of one sequence in blocks of LANES tokens, one vector per coordinate; padding is zero. */
@@ -49,14 +51,15 @@ static void gather(const float *rows, int64_t u, int64_t stride, lanes (*out)[D]
     for (int64_t j = u; j % LANES; j++) EACH_COORDINATE out[j / LANES][c][j % LANES] = 0.0f;
 }
 
+/* Logits are in base 2 throughout: queries and biases carry a factor log2(e). */
 static int64_t gather_tilt(const float *bias, int64_t u) {
     int64_t j = 0;
-    for (; j < u; j++) tilt[j / LANES][j % LANES] = bias[j];
+    for (; j < u; j++) tilt[j / LANES][j % LANES] = bias[j] * LOG2E;
     for (; j % LANES; j++) tilt[j / LANES][j % LANES] = -1e30f;
     return j / LANES;
 }
 
-/* out [T, d]; lse [T, heads] is the log normaliser of every query, kept for the backward pass. */
+/* out [T, d]; lse [T, heads] is the base 2 logarithm of every query's normaliser, kept for the backward pass. */
 void forward(const float *qkv, const float *bias, const int64_t *start, int64_t sequences, int64_t heads, float scale,
              float *out, float *lse) {
     const int64_t d = heads * D, stride = 3 * d;
@@ -68,7 +71,7 @@ void forward(const float *qkv, const float *bias, const int64_t *start, int64_t 
             gather(Q + 2 * d, u, stride, V);
             for (int64_t i = 0; i < u; i++) {
                 lanes q[D], sum[D], total = all(0.0f), top = all(-1e30f);
-                EACH_COORDINATE { q[c] = all(Q[i * stride + c] * scale); sum[c] = all(0.0f); }
+                EACH_COORDINATE { q[c] = all(Q[i * stride + c] * scale * LOG2E); sum[c] = all(0.0f); }
                 for (int64_t j = 0; j < blocks; j++) {
                     lanes s = tilt[j];
                     EACH_COORDINATE s += q[c] * K[j][c];
@@ -77,13 +80,13 @@ void forward(const float *qkv, const float *bias, const int64_t *start, int64_t 
                 }
                 const float highest = max_of(top);
                 for (int64_t j = 0; j < blocks; j++) {
-                    const lanes p = exp_negative(logit[j] - highest);
+                    const lanes p = exp2_negative(logit[j] - highest);
                     total += p;
                     EACH_COORDINATE sum[c] += p * V[j][c];
                 }
                 const float normaliser = sum_of(total);
                 EACH_COORDINATE out[(first + i) * d + h * D + c] = sum_of(sum[c]) / normaliser;
-                lse[(first + i) * heads + h] = highest + logf(normaliser);
+                lse[(first + i) * heads + h] = highest + log2f(normaliser);
             }
         }
     }
@@ -108,7 +111,7 @@ void backward(const float *qkv, const float *bias, const int64_t *start, int64_t
                 float centre = 0.0f;
                 lanes q[D], g[D], dq[D];
                 EACH_COORDINATE {
-                    q[c] = all(Q[i * stride + c] * scale);
+                    q[c] = all(Q[i * stride + c] * scale * LOG2E);
                     g[c] = all(dout[row + c]);
                     centre += dout[row + c] * out[row + c];
                     dq[c] = all(0.0f);
@@ -116,14 +119,14 @@ void backward(const float *qkv, const float *bias, const int64_t *start, int64_t
                 for (int64_t j = 0; j < blocks; j++) {
                     lanes s = tilt[j] - normaliser, dp = all(-centre);
                     EACH_COORDINATE { s += q[c] * K[j][c]; dp += g[c] * V[j][c]; }
-                    const lanes p = exp_negative(s), ds = p * dp;
+                    const lanes p = exp2_negative(s), ds = p * dp;
                     EACH_COORDINATE { dq[c] += ds * K[j][c]; dK[j][c] += ds * q[c]; dV[j][c] += p * g[c]; }
                 }
                 EACH_COORDINATE dQ[i * stride + c] = sum_of(dq[c]) * scale;
             }
             for (int64_t j = 0; j < u; j++)
                 EACH_COORDINATE {
-                    dQ[j * stride + d + c] = dK[j / LANES][c][j % LANES];
+                    dQ[j * stride + d + c] = dK[j / LANES][c][j % LANES] / LOG2E;
                     dQ[j * stride + 2 * d + c] = dV[j / LANES][c][j % LANES];
                 }
         }
@@ -131,7 +134,8 @@ void backward(const float *qkv, const float *bias, const int64_t *start, int64_t
 }
 
 /* Linear attention out_i = q_i S, S = sum_j share_j k_j v_j^T within every sequence; out [T, d]. */
-void linear_forward(const float *qkv, const float *share, const int64_t *start, int64_t sequences, int64_t heads, float *out) {
+void linear_forward(const float *qkv, const float *share, const int64_t *start, int64_t sequences, int64_t heads,
+                    float *out) {
     const int64_t d = heads * D, stride = 3 * d;
     for (int64_t b = 0; b < sequences; b++)
         for (int64_t h = 0; h < heads; h++) {

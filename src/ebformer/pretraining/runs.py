@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
+import torch.distributed as dist
 from torch import nn
 
 from ebformer.errors import InputError
@@ -21,8 +24,33 @@ from ebformer.transformer.architecture import Architecture
 from ebformer.transformer.weights import Weights
 
 
+@contextmanager
+def processes(threads: int, device: str) -> Iterator[bool]:
+    """Under torchrun, meet the other processes and part at the end; yields whether this is the one that speaks."""
+    torch.set_num_threads(threads)
+    if "RANK" not in os.environ:
+        yield True
+        return
+    dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    try:
+        yield dist.get_rank() == 0
+    finally:
+        dist.destroy_process_group()
+
+
 def begin(folder: Path, recipe: Recipe, minutes: float | None = None, resume: bool = False) -> Recipe:
-    """The recipe this folder follows: the one a run in it began with, or this one, with steps for so many minutes."""
+    """The recipe this folder follows: the one a run in it began with, or this one, with steps for so many minutes.
+
+    Several processes follow what the first one finds or writes.
+    """
+    if not dist.is_initialized():
+        return _begin(folder, recipe, minutes, resume)
+    agreed = [_begin(folder, recipe, minutes, resume) if dist.get_rank() == 0 else recipe]
+    dist.broadcast_object_list(agreed)
+    return agreed[0]
+
+
+def _begin(folder: Path, recipe: Recipe, minutes: float | None, resume: bool) -> Recipe:
     written = folder / "recipe.json"
     if written.exists():
         if not resume:
