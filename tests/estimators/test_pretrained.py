@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ebformer.errors import EbformerError, ExposureError, InputError, NoPriorError, WeightsError
+from ebformer.estimators.contract import check_estimator
 from ebformer.estimators.pretrained import Pretrained
 from ebformer.rule import Rule
 from ebformer.tally import Tally
@@ -22,10 +23,10 @@ CONFIG = Architecture(layers=4, width=16, heads=4)
 TALLY = Tally.of(np.random.default_rng(0).poisson(np.random.default_rng(1).uniform(0, 30, 200)))
 
 
-def some_weights(seed: int) -> Weights[Architecture]:
+def some_weights(seed: int, config: Architecture = CONFIG) -> Weights[Architecture]:
     rng = np.random.default_rng(seed)
-    arrays = {name: (0.3 * rng.normal(size=shape)).astype(np.float32) for name, shape in CONFIG.shapes().items()}
-    return Weights(CONFIG, arrays, {"seed": seed})
+    arrays = {name: (0.3 * rng.normal(size=shape)).astype(np.float32) for name, shape in config.shapes().items()}
+    return Weights(config, arrays, {"seed": seed})
 
 
 @pytest.fixture
@@ -37,6 +38,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     zoo._read.cache_clear()
 
 
+@pytest.mark.parametrize("config", [CONFIG, Architecture(layers=2, embedding="linear", attention="linear")])
+def test_every_network_obeys_the_laws_of_estimators(folder: Path, config: Architecture) -> None:
+    for seed in range(3):
+        weights.save(folder / f"network{seed}.safetensors", some_weights(seed, config))
+        assert check_estimator(Pretrained(f"network{seed}"))
+
+
 def test_the_rule_answers_anything_it_is_asked_in_the_shape_of_the_question(folder: Path) -> None:
     rule = Pretrained("tiny", precision="float64")(TALLY)
     at = np.arange(0, 600, 7)
@@ -46,8 +54,11 @@ def test_the_rule_answers_anything_it_is_asked_in_the_shape_of_the_question(fold
     np.testing.assert_allclose(rule(np.tile(at, (3, 2))), np.tile(one_by_one, (3, 2)), rtol=1e-12)
     np.testing.assert_array_equal(rule(TALLY.values), rule.fitted)
     assert rule(np.empty((0, 4), dtype=int)).shape == (0, 4)
-    with pytest.raises(InputError, match=r"x\[1\] is -1"):
+    with pytest.raises(InputError, match="x is -1"):
         rule([3, -1])
+    assert np.isfinite(rule(2.0**53))
+    with pytest.raises(InputError, match="of at most 2\\^53"):
+        rule(1e300)
 
 
 def test_a_common_exposure_divides_the_rates_and_others_are_refused(folder: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebformer.errors import InputError, WeightsError
 from ebformer.estimators.base import Estimator
@@ -37,16 +38,13 @@ class NetworkRule(CurveRule):
     """[u], at `tally.values`."""
     precision: Precision = "float32"
 
-    def curve(self, x: np.ndarray) -> Floats:
-        """The estimates at any whole numbers x; equal ones are asked for once."""
-        if x.size == 0:
-            return np.empty(x.shape)
-        asked, where = np.unique(whole_numbers(x.ravel(), "x"), return_inverse=True)
-        at = np.minimum(np.searchsorted(self.tally.values, asked), len(self.tally) - 1)
-        answers, unseen = self.fitted[at], self.tally.values[at] != asked
+    def curve(self, x: Floats) -> Floats:
+        """The estimates at any whole numbers x [u] up to 2^53."""
+        at = np.minimum(np.searchsorted(self.tally.values, x), len(self.tally) - 1)
+        answers, unseen = self.fitted[at], self.tally.values[at] != x
         if unseen.any():
-            answers[unseen] = estimate(self.weights, self.tally, asked[unseen], self.precision)
-        return np.asarray(answers[where].reshape(x.shape))
+            answers[unseen] = _rates(self.weights, self.tally, whole_numbers(x[unseen], "x"), self.precision)
+        return answers
 
     def _content(self) -> dict[str, Any]:
         if self.method not in zoo.names("transformer") or zoo.load(self.method).sha256 != self.weights.sha256:
@@ -71,8 +69,13 @@ class NetworkRule(CurveRule):
                 f"{weights.sha256}): fit the tally again, or install the ebformer that wrote the rule"
             )
         precision: Precision = "float64" if content["precision"] == "float64" else "float32"
-        fitted = estimate(weights, tally, precision=precision)
+        fitted = _rates(weights, tally, None, precision)
         return cls(tally=tally, weights=weights, fitted=fitted, precision=precision, **common)
+
+
+def _rates(weights: Weights[Architecture], tally: Tally, at: NDArray[np.int64] | None, precision: Precision) -> Floats:
+    """The network's estimates as rates: the GELU output of the linear embedding dips to -0.17, which no rate does."""
+    return np.maximum(estimate(weights, tally, at, precision), 0.0)
 
 
 @dataclass(frozen=True)
@@ -108,5 +111,5 @@ class Pretrained(Estimator):
 
     def fit(self, tally: Tally) -> NetworkRule:
         """Run the network once on the distinct values of the tally."""
-        fitted = estimate(self.network, tally, precision=self.precision)
+        fitted = _rates(self.network, tally, None, self.precision)
         return NetworkRule(self.name, tally, self.network, fitted, self.precision)
