@@ -1,0 +1,52 @@
+"""What a network knows after each layer: R^2 of linear probes, the paper's figure `linear_probe`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from ebformer.probes.experiment import Finding
+from ebformer.report.style import CYCLE, INK, MUTED, house_style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LABELS = {
+    "value": "x",
+    "frequency": "N(x)",
+    "marginal": "f(x) under NPMLE",
+    "robbins": "Robbins",
+    "bayes": "Bayes rule",
+    "atom weight": "PMF(theta)",
+}
+
+
+def probe_curves(findings: Sequence[Finding], world: str) -> Figure:
+    """One panel per model, one curve per quantity: mean R^2 over seeds after each layer, with the range of the seeds.
+
+    A dashed line is the ceiling of the quantity of the same colour, where it has one below 1.
+    """
+    own = [finding for finding in findings if finding.world == world]
+    models, targets = (list(dict.fromkeys(getattr(f, name) for f in own)) for name in ("model", "target"))
+    if world != "multinomial":
+        targets.remove("atom weight")
+    with house_style():
+        figure, panels = plt.subplots(1, len(models), figsize=(3.1 * len(models), 3.4), squeeze=False, sharey=True)
+        for axes, model in zip(panels[0], models, strict=True):
+            for shade, target in zip(CYCLE, targets, strict=False):
+                rows = [f for f in own if f.model == model and f.target == target]
+                layers = sorted({f.layer for f in rows})
+                r2 = np.array([[f.r2 for f in rows if f.layer == layer] for layer in layers])
+                axes.plot(layers, r2.mean(axis=1), color=shade, label=LABELS[target])
+                axes.fill_between(layers, r2.min(axis=1), r2.max(axis=1), color=shade, alpha=0.2, linewidth=0)
+                bound = float(np.mean([f.ceiling for f in rows]))
+                if bound < 0.999:
+                    axes.axhline(bound, color=shade, linewidth=1, linestyle=(0, (4, 3)))
+            axes.axhline(0, color=MUTED, linewidth=0.8)
+            axes.set(xlabel="layer", title=model, ylim=(-0.1, 1.02))
+        panels[0][0].set_ylabel("R² on fresh tallies")
+        panels[0][-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), labelcolor=INK)
+        return figure
