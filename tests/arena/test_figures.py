@@ -9,7 +9,7 @@ from ebformer.estimators.minimax import Minimax
 from ebformer.estimators.mle import Mle
 from ebformer.posterior import mmse
 from ebformer.report import arena_figures as figures
-from ebformer.report.arena_tables import plackett_luce_table
+from ebformer.report.arena_tables import difference_table, plackett_luce_table
 from ebformer.tally import Tally
 
 
@@ -54,6 +54,13 @@ def test_time_has_a_curve_per_estimator():
 def test_the_histogram_counts_every_prior():
     figure = figures.neural_priors(np.random.default_rng(0), shown=2, counted=40)
     assert sum(patch.get_height() for patch in figure.axes[-1].patches) == 40
+
+
+def test_an_estimator_without_regret_has_no_place_on_a_logarithmic_axis_and_no_percentage():
+    perfect = losses(winner="npmle")
+    curve = figures.regret_against_n(perfect).axes[0].containers[1].lines[0]
+    assert np.isnan(curve.get_ydata()).all()
+    assert {row[1] for row in difference_table(perfect, "mle").rows} == {"-"}
 
 
 def test_unidentified_coefficients_carry_an_asterisk_and_a_reason():

@@ -56,7 +56,8 @@ def regret_against_n(losses: Iterable[Loss], training_length: int | None = TRAIN
 def _curve(axes: Axes, tables: dict[int, Paired], name: str, position: int) -> None:
     found = [interval(paired[name]) for paired in tables.values()]
     mean, half = np.array([each.mean for each in found]), np.nan_to_num([each.half_width for each in found])
-    # A bar that reaches 0 would leave a logarithmic axis; it ends at a tenth of its mean.
+    # Neither a mean of 0 (minimax on its own prior) nor a bar that reaches 0 has a place on a logarithmic axis.
+    mean = np.where(mean > 0, mean, np.nan)
     bars = np.stack([np.minimum(half, 0.9 * mean), half])
     axes.errorbar(list(tables), mean, bars, color=colour(name, position), marker="o", markersize=3.5, label=name)
 

@@ -75,6 +75,8 @@ def difference_table(losses: Iterable[Loss], challenger: str, column: str = "reg
 
     def row(paired: Paired, name: str) -> str:
         found = paired_t(paired, challenger, name).difference
+        if not paired[name].any():
+            return "-"  # the minimax rule on its own prior: nothing can be a percentage of 0
         scale = 100 / float(paired[name].mean())
         return f"{scale * found.mean:+.1f} % ±{scale * found.half_width:.1f}"
 
