@@ -17,6 +17,7 @@ LAYERS = [
     {"worlds", "tables", "binning", "ranking", "check", "comparison", "datasets", "scikit_learn"},
     {"arena", "probes", "fielddata", "pretraining"},
     {"report"},
+    {"reproduction"},
     {"cli"},
 ]
 """A module may import from its own layer and from those before it."""

@@ -35,14 +35,15 @@ def command(context: click.Context, output: str) -> None:
     counts = np.arange(int(claims.values[-1]) + 1)
     rules = {name: find(name)(claims) for name in (DEFAULT, *(name for name in METHODS if name != DEFAULT))}
     low, high = rules[DEFAULT].posterior(counts).interval(0.9)
-    drawn = Table("claims", "policies", f"{DEFAULT} [90% interval]", *list(rules)[1:], box=box.SIMPLE_HEAD)
+    headings = ("claims", "policies", f"{DEFAULT} [90% interval]", *list(rules)[1:])
+    drawn = Table(*headings, box=box.SIMPLE_HEAD, caption_justify="left")
+    drawn.caption = "claims expected next year, by claims made this year (La Royale Belge, Thyrion 1960)"
     for column in drawn.columns:
         column.justify = "right"
     for x, n in zip(counts, claims.multiplicity, strict=True):
         first, *others = (f"{rule(x).item():.3f}" for rule in rules.values())
         drawn.add_row(str(x), f"{n:,}", f"{first} [{low[x]:.2f}, {high[x]:.2f}]", *others)
     Console().print(drawn)
-    options.say("the claims a policy is expected to make next year, by the claims it made this year (Thyrion 1960)")
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     _report(context, folder)
