@@ -50,21 +50,15 @@ def test_robbins_and_erm_equal_the_sanity_figures(data_dir, data):
         assert len(scores) == (1085 if data == "books" else 20)
 
 
-@pytest.mark.parametrize(
-    "data", ["nhl all", "nhl defender", "nhl center", "nhl winger", "mlb bat", "mlb pitch", "books"]
-)
-def test_classical_methods_equal_the_published_scores_case_by_case(published, data):
+@pytest.mark.parametrize(("ours", "theirs"), [("robbins", "robbins+1"), ("npmle", "npmle"), ("npmle-em", "npmle-em")])
+@pytest.mark.parametrize("data", [data for data in SANITY if "points" not in data and "without" not in data])
+def test_classical_methods_equal_the_published_scores_case_by_case(published, data, ours, theirs):
     table = read_columns([published], ["data", "case", "estimator", "rmse_improvement", "mae_improvement"])
     rows = list(zip(*(column.tolist() for column in table.values()), strict=True))
-    for ours, theirs, within in (
-        ("robbins", "robbins+1", 1e-3),
-        ("npmle", "npmle", 0.05),
-        ("npmle-em", "npmle-em", 0.05),
-    ):
-        expected = {str(case): scores for of, case, name, *scores in rows if (of, name) == (data, theirs)}
-        cases = [holdout for holdout in holdouts(data) if holdout.case in expected]
-        assert len(cases) == len(expected) > 0
-        for some in evaluate(cases, {ours: CATALOGUE[ours]}):
-            for score in some:
-                found = (score.rmse_improvement, score.mae_improvement)
-                assert found == pytest.approx(expected[score.case], abs=within), (ours, score.case)
+    expected = {str(case): scores for of, case, name, *scores in rows if (of, name) == (data, theirs)}
+    cases = [holdout for holdout in holdouts(data) if holdout.case in expected]
+    assert len(cases) == len(expected) > 0
+    for some in evaluate(cases, {ours: CATALOGUE[ours]}):
+        for score in some:
+            found = (score.rmse_improvement, score.mae_improvement)
+            assert found == pytest.approx(expected[score.case], abs=0.01), score.case
