@@ -37,7 +37,7 @@ class PlackettLuce:
         if self.identified:
             return "maximum likelihood"
         groups = " over ".join(", ".join(tier) for tier in self.tiers)
-        return f"not identified, since on every prior {groups}: regularised (choix, alpha = {REGULARISATION:g})"
+        return f"not identified, since every time {groups}: regularised (choix, alpha = {REGULARISATION:g})"
 
 
 def plackett_luce(paired: Paired, reference: str = "mle") -> PlackettLuce:
