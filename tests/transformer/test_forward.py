@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -152,6 +154,19 @@ def test_blocks_change_nothing(config: Architecture, monkeypatch: pytest.MonkeyP
     assert_close(estimate(weights, tally, precision="float64"), whole, 1e-12)
     assert_close(estimate(weights, tally, at[:9], "float64"), asked[:9], 1e-12)
     assert_close(asked[tally.values], whole, 1e-12)
+
+
+def test_thousands_of_distinct_values_need_little_memory() -> None:
+    weights, tally = (
+        random_weights(Architecture(layers=1, weight_sets=1)),
+        Tally(np.arange(6000), np.ones(6000, dtype=int)),
+    )
+    tracemalloc.start()
+    answers = estimate(weights, tally)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.isfinite(answers).all()
+    assert peak < 50e6  # all scores at once would take 8 heads * 6000^2 * 4 bytes = 1.15 GB
 
 
 @every_member
