@@ -16,11 +16,11 @@ test: .venv/test
 	$(PYTHON) -m venv .venv
 
 .venv/demo: pyproject.toml .venv/bin/python
-	$(BIN)/python -m pip install --quiet --editable '.[plot]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[plot]'
 	touch $@
 
 .venv/test: pyproject.toml .venv/bin/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	touch $@ .venv/demo
 
 clean:
