@@ -71,7 +71,7 @@ def test_likelihood_in_pieces_is_the_whole_one() -> None:
     weights, ratio = rng.dirichlet(np.ones(len(theta))), rng.random(len(x))
     np.testing.assert_allclose(pieces.marginal(weights), weights @ whole, rtol=1e-9)
     np.testing.assert_allclose(pieces.pull_back(ratio), whole @ ratio, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(pieces.pull_back(ratio, 2), whole**2 @ ratio, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(pieces.squared.pull_back(ratio), whole**2 @ ratio, rtol=1e-9, atol=1e-12)
 
 
 def test_attention_in_stretches_is_dense_attention_within_reach() -> None:

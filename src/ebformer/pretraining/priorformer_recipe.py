@@ -5,18 +5,24 @@ python -m ebformer.pretraining.priorformer_recipe FOLDER --steps 20000
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ebformer.pretraining.loop import Row, Task, Training, train
 from ebformer.pretraining.priorformer_batches import Batch, columns, make_batch
 from ebformer.pretraining.priorformer_network import PriorformerNetwork
-from ebformer.pretraining.priorformer_worlds import draw_priors, log_uniform, theta_max
+from ebformer.pretraining.priorformer_worlds import LARGEST, draw_priors, log_uniform, theta_max
+from ebformer.transformer import weights as weights_file
 from ebformer.transformer.grid import SPACING
 from ebformer.transformer.priorformer import PriorformerConfig
+from ebformer.transformer.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -121,3 +127,31 @@ def watched(network: PriorformerNetwork, batches: dict[str, Batch]) -> dict[str,
             name: float((regret(batch, network(batch)[-1]) * (batch.mean + 0.05)).mean())
             for name, batch in batches.items()
         }
+
+
+def run(
+    folder: Path,
+    recipe: PriorformerRecipe,
+    training: Training,
+    start: dict[str, Tensor] | None = None,
+    watch: Callable[[Row], None] = lambda row: None,
+) -> PriorformerNetwork:
+    """Train in a folder, from fresh weights or from a state; a run that was killed there is continued."""
+    torch.set_flush_denormal(True)
+    torch.manual_seed(training.seed)
+    network = PriorformerNetwork(recipe.config)
+    if start is not None:
+        network.load_state_dict(start)
+    batches = held_out(np.random.default_rng(99))
+    task = Task(recipe.draw, recipe.loss, lambda average: watched(average, batches))
+    return train(network, task, training, folder, watch=watch, log_every=100)
+
+
+def ship(folder: Path, recipe: PriorformerRecipe, path: Path, provenance: dict[str, Any]) -> str:
+    """Write the averaged weights of a run with its recipe and what it took, and return the SHA-256 of the file."""
+    kept = torch.load(folder / "state.pt", weights_only=True)
+    arrays = {name: np.asarray(kept["average"][name]) for name in recipe.config.shapes()}
+    last = kept["progress"]["log"][-1]
+    taken = {"steps": int(last["step"]), "seconds": last["seconds"], "torch": str(torch.__version__)}
+    trained = {"range": {"x": [0, columns(LARGEST)], "n": [2, 2_000_000]}, "recipe": asdict(recipe)}
+    return weights_file.save(path, Weights(recipe.config, arrays, trained | taken | provenance))

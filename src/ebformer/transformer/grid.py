@@ -8,6 +8,7 @@ tally uses the stretch of it that its counts can speak about.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -122,16 +123,21 @@ class Likelihood:
         return cls(tuple(pieces), (len(x), len(theta)))
 
     def marginal(self, weights: NDArray[Any]) -> NDArray[Any]:
-        """f_k = sum_j p(x_k | theta_j) w_j, [m]."""
-        if len(self.pieces) == 1:
-            return np.asarray(self.pieces[0][2] @ weights)
-        return np.concatenate([matrix @ weights[near] for _, near, matrix in self.pieces])
+        """f_k = sum_j p(x_k | theta_j) w_j: weights [..., a] to [..., m]."""
+        parts = [weights[..., near] @ matrix.T for _, near, matrix in self.pieces]
+        return np.asarray(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1))
 
-    def pull_back(self, ratio: NDArray[Any], power: int = 1) -> NDArray[Any]:
-        """D_j = sum_k r_k p(x_k | theta_j)^power, [a]."""
-        if len(self.pieces) == 1 and power == 1:
+    def pull_back(self, ratio: NDArray[Any]) -> NDArray[Any]:
+        """D_j = sum_k r_k p(x_k | theta_j): ratios [..., m] to [..., a]."""
+        if len(self.pieces) == 1:
             return np.asarray(ratio @ self.pieces[0][2])
-        total = np.full(self.shape[1], NEGLIGIBLE**power * ratio.sum(), dtype=ratio.dtype)
+        shape = (*ratio.shape[:-1], self.shape[1])
+        total = np.full(shape, NEGLIGIBLE * ratio.sum(axis=-1, keepdims=True), dtype=ratio.dtype)
         for some, near, matrix in self.pieces:
-            total[near] += ratio[some] @ matrix**power
+            total[..., near] += ratio[..., some] @ matrix
         return total
+
+    @cached_property
+    def squared(self) -> Likelihood:
+        """p(x_k | theta_j)^2 in the place of p(x_k | theta_j)."""
+        return Likelihood(tuple((some, near, matrix**2) for some, near, matrix in self.pieces), self.shape)

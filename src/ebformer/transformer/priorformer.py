@@ -231,22 +231,26 @@ class Priorformer:
         by_track = features[:, : TRACK_FEATURES * PER_CELL].reshape(len(u), TRACK_FEATURES, PER_CELL)
         for block in self.blocks:
             em = track.advance(self.weights.config.em_steps)
-            f, ratio, d = em_factor(likelihood, share, own)
-            gradient = np.clip(np.log(d), -3.0, 3.0)
-            variance = np.maximum(likelihood.pull_back(ratio / f, power=2) - d * d, 0.0)
-            gap = em - own
+            both = np.stack([own, em])
+            f, ratio, d = em_factor(likelihood, share, both)
+            gradient = clip(np.log(d), -3.0, 3.0)
+            variance = likelihood.squared.pull_back(ratio[0] / f[0]) - d[0] * d[0]
+            score = (d[0] - 1.0) * np.sqrt(n / (np.maximum(variance, 0.0) + 0.05))
+            counts = clip(both + log_n, -5.0, 12.0)
+            counts *= 0.25
+            gap = clip(em - own, -8.0, 8.0)
             tracks = (
-                np.clip(own + log_n, -5.0, 12.0) / 4.0,
-                gradient,
-                np.arcsinh((d - 1.0) * np.sqrt(n / (variance + 0.05))) / 2.0,
-                np.clip(em + log_n, -5.0, 12.0) / 4.0,
-                np.clip(np.log(em_factor(likelihood, share, em)[2]), -3.0, 3.0),
-                np.clip(gap, -4.0, 4.0) / 2.0,
+                counts[0],
+                gradient[0],
+                0.5 * np.arcsinh(score),
+                counts[1],
+                gradient[1],
+                clip(0.5 * gap, -2.0, 2.0),
             )
             for i, feature in enumerate(tracks):
                 by_track[:, i] = feature.reshape(-1, PER_CELL)
             h, (along, towards, shift) = block(h, features)
-            own = own + (1.0 + along) * gradient + np.clip(gap, -8.0, 8.0) / (1.0 + np.exp(-towards)) + shift
+            own = own + (1.0 + along) * gradient[0] + gap / (1.0 + np.exp(-towards)) + shift
             own -= own.max()
             np.maximum(own, LOWEST_LOG_WEIGHT, out=own)
             own -= np.log(np.exp(own).sum())
@@ -283,27 +287,28 @@ class EmTrack:
 
     def advance(self, steps: int) -> Array:
         """The log-weights after so many more steps."""
-        for step in range(steps):
+        likelihood, share, log_weights, velocity = self.likelihood, self.share, self.log_weights, self.velocity
+        for step in range(1, steps + 1):
             self.run += 1
-            weights = np.exp(self.log_weights)
+            weights = np.exp(log_weights)
             total = float(weights.sum())
-            d = self.likelihood.pull_back(self.share / self.likelihood.marginal(weights))
-            if (step + 1) % CHECK == 0 and (d - 1.0 / total) * weights @ self.velocity < 0:
+            d = likelihood.pull_back(share / likelihood.marginal(weights))
+            if step % CHECK == 0 and (d - 1.0 / total) * weights @ velocity < 0:
                 self.run = 1
-                self.velocity[:] = 0.0
+                velocity[:] = 0.0
             beta = momentum(self.run)
             np.log(d, out=d)
             d += math.log(total)
             np.maximum(d, LEAST_PULL, out=d)
             np.minimum(d, LARGEST_PULL, out=d)
             d *= 1.0 + STRIDE * beta
-            self.velocity *= beta
-            self.velocity += d
-            self.log_weights += self.velocity
-            self.log_weights -= math.log(total)
-        np.maximum(self.log_weights, LOWEST_LOG_WEIGHT, out=self.log_weights)
-        self.log_weights -= math.log(np.exp(self.log_weights).sum())
-        return self.log_weights.copy()
+            velocity *= beta
+            velocity += d
+            log_weights += velocity
+            log_weights -= math.log(total)
+        np.maximum(log_weights, LOWEST_LOG_WEIGHT, out=log_weights)
+        log_weights -= math.log(np.exp(log_weights).sum())
+        return log_weights.copy()
 
 
 def momentum(step: Any) -> Any:
@@ -312,10 +317,16 @@ def momentum(step: Any) -> Any:
 
 
 def em_factor(likelihood: Likelihood, share: Array, log_weights: Array) -> tuple[Array, Array, Array]:
-    """The marginal f [m], share / f [m] and the EM factor D [a]."""
+    """The marginal f [..., m], share / f and the EM factor D [..., a] of log-weights [..., a]."""
     f = likelihood.marginal(np.exp(log_weights))
     ratio = share / f
     return f, ratio, likelihood.pull_back(ratio)
+
+
+def clip(array: Array, low: float, high: float) -> Array:
+    """`np.clip` in place, without its overhead, which is felt on arrays this short."""
+    np.maximum(array, low, out=array)
+    return np.minimum(array, high, out=array)
 
 
 def affine(h: Array, layer: tuple[Array, Array]) -> Array:

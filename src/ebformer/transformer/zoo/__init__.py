@@ -6,6 +6,7 @@ import functools
 from pathlib import Path
 from typing import Any
 
+import ebformer.transformer.priorformer  # noqa: F401  its family is known from here on
 from ebformer.errors import InputError
 from ebformer.transformer import weights
 from ebformer.transformer.weights import Weights
