@@ -15,14 +15,14 @@ from ebformer.tally import Tally
 
 def check_fit(fit: Fit, observations: Observations, rng: np.random.Generator) -> dict[str | None, ModelCheck]:
     """One check per group. Where a method's own prior fails, NPMLE tells whether the method or the model fails."""
-    return {group: _check(fit.rules[group], tally, rng) for group, tally in observations.tallies().items()}
+    return {group: _check(fit.rules[group], coarsened(tally), rng) for group, tally in observations.tallies().items()}
 
 
 def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:
     own = None if rule.prior is None else model_check(rule.prior, tally, rng)
     if own is not None and (own.fits or rule.method == "npmle"):
         return own
-    best = CATALOGUE["npmle"](coarsened(tally)).prior
+    best = CATALOGUE["npmle"](tally).prior
     assert best is not None
     of_any_prior = model_check(best, tally, rng)
     if own is None or not of_any_prior.fits:

@@ -78,9 +78,12 @@ class Fit:
             for name in new
         }
         for rule, at, x, t in self._blocks(observations):
-            columns["estimate"][at] = rule(x, t)
             if "lower" in columns:
-                columns["lower"][at], columns["upper"][at] = rule.posterior(x, t).interval(wanted.level)
+                after = rule.posterior(x, t)
+                columns["estimate"][at] = after.mean
+                columns["lower"][at], columns["upper"][at] = after.interval(wanted.level)
+            else:
+                columns["estimate"][at] = rule(x, t)
             if wanted.future is not None:
                 ahead = rule.predict(x, t, wanted.future)
                 columns["predicted"][at] = ahead.mean

@@ -16,7 +16,7 @@ from ebformer.tally import Tally
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LIMIT = 100_000
+LIMIT = 30_000
 """More distinct observations than this are answered in bins of log exposure."""
 
 

@@ -1,0 +1,59 @@
+"""What a fitted table says about itself: small groups, a method that does not fit, a model that does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import ebformer as eb
+from ebformer.check import ModelWarning
+from ebformer.tables.checking import check_fit, warnings_of
+from ebformer.tables.columns import Columns
+from ebformer.tables.fit import fit_table, remarks
+from ebformer.tables.observations import observe
+from ebformer.tables.shrinking import shrink, source_of
+
+
+def two_kinds(n: int = 2_000) -> pl.DataFrame:
+    """Rates 1 and 20, half and half: a mixture of Poisson counts that no gamma prior can follow."""
+    rng = np.random.default_rng(0)
+    return pl.DataFrame({"goals": rng.poisson(rng.choice([1.0, 20.0], n)), "team": ["a", "b"] * (n // 2)})
+
+
+def test_a_method_that_does_not_fit_is_told_from_a_model_that_does_not() -> None:
+    observations = observe(source_of(two_kinds()), Columns("goals"))
+    for method, verdict in (("gamma", False), ("npmle", True)):
+        checks = check_fit(fit_table(observations, eb.CATALOGUE[method]), observations, np.random.default_rng(0))
+        assert checks[None].fits is verdict, checks[None].sentence
+        if not verdict:
+            assert (
+                "the prior that gamma found does not fit these counts, but the one of npmle does"
+                in checks[None].sentence
+            )
+
+
+def test_methods_without_a_prior_are_checked_with_the_best_prior_there_is() -> None:
+    observations = observe(source_of(two_kinds()), Columns("goals"))
+    checks = check_fit(fit_table(observations, eb.CATALOGUE["mle"]), observations, np.random.default_rng(0))
+    assert checks[None].fits, checks[None].sentence
+
+
+def test_groups_with_the_same_trouble_share_a_sentence() -> None:
+    rounded = two_kinds().with_columns(goals=10 * (pl.col("goals") % 9 + 1))
+    observations = observe(source_of(rounded), Columns("goals", group="team"))
+    checks = check_fit(fit_table(observations, eb.CATALOGUE["npmle"]), observations, np.random.default_rng(0))
+    (sentence,) = warnings_of(checks, "team")
+    assert sentence.startswith("team a, b: most counts are multiples of 10")
+
+
+def test_small_groups_are_named() -> None:
+    table = pl.concat([two_kinds(200), pl.DataFrame({"goals": [1, 2, 3], "team": ["tiny"] * 3})])
+    observations = observe(source_of(table), Columns("goals", group="team"))
+    said = remarks(fit_table(observations, eb.CATALOGUE["gamma"]), observations)
+    assert said[0] == "few rows to learn a prior from in team tiny (3): consider pooling"
+
+
+def test_shrink_warns_where_the_command_line_would_speak() -> None:
+    with pytest.warns(ModelWarning, match="most counts are multiples of 10"):
+        shrink(two_kinds().with_columns(goals=10 * (pl.col("goals") % 9 + 1)), "goals", method="npmle")
