@@ -73,6 +73,7 @@ def test_absent_data_are_named_with_what_to_do(tmp_path):
         (["nhl", "--data-dir", tmp_path / "nowhere"], "--data-dir or EBFORMER_DATA"),
         (["mlb", "--data-dir", tmp_path], r"has no mlb/.*docs/realdata.md"),
         (["classic", "thyrion", "--data-dir", tmp_path], "has no classic/"),
+        (["nhl", "-o", tmp_path / "no" / "scores.csv"], "there is no folder"),
     ):
         with pytest.raises(InputError, match=said):
             run(*arguments)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ebformer.estimators.mle import Mle
 from ebformer.fielddata.holdout import Holdout
 from ebformer.fielddata.scoring import covered, log_predictive, score
 from ebformer.prior import GammaPrior, Prior
@@ -65,9 +66,13 @@ def test_the_true_prior_has_the_best_log_score_and_nominal_coverage():
     assert scored["wrong"].coverage < 0.8
 
 
-def test_a_rule_without_a_prior_has_no_predictive():
-    from ebformer.estimators.mle import Mle
+def test_where_the_mle_is_perfect_no_percentage_is_claimed():
+    result = score(Holdout.of([1, 2], [2, 4], ratio=2.0), Mle()(Tally.of([1, 2])))
+    assert result.rmse == 0
+    assert math.isnan(result.rmse_improvement)
 
+
+def test_a_rule_without_a_prior_has_no_predictive():
     holdout = Holdout.of([1, 2, 5], [2, 2, 3])
     result = score(holdout, Mle()(Tally.of([1, 2, 5])))
     assert result.rmse_improvement == 0

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ebformer.atomic import replacing
+from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.fielddata import Holdout, Score, baseball, books, classic, evaluate, hockey
 from ebformer.fielddata.summary import against
@@ -49,6 +50,9 @@ def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
         figure: Path | None,
         **options: Any,
     ) -> None:
+        for path in (output, figure):
+            if path is not None and not path.parent.is_dir():
+                raise InputError(f"there is no folder {path.parent}: make it, or choose another output")
         scores = run(load(**options), estimators, jobs)
         if output is not None:
             write(scores, output)

@@ -109,12 +109,13 @@ class Holdout:
 
     @property
     def drift(self) -> float:
-        """sum y / (ratio sum x): 1 in expectation when the rates stay put, below 1 when units fade.
+        """sum y / (ratio sum x): near 1 when rates stay put, below 1 when units fade, inf if none was seen before.
 
         >>> Holdout.of([2, 2], [1, 2]).drift
         0.75
         """
-        return float(self.multiplicity @ self.after / (self.ratio * (self.multiplicity @ self.before)))
+        expected = self.ratio * float(self.multiplicity @ self.before)
+        return float(self.multiplicity @ self.after) / expected if expected > 0 else np.inf
 
     @property
     def dispersion(self) -> float:

@@ -26,7 +26,8 @@ Floats = NDArray[np.float64]
 class Score(NamedTuple):
     """One method on one case.
 
-    `rmse` and `mae` are in units of the first look (divided by the ratio), improvements in percent of the MLE's error.
+    `rmse` and `mae` are in units of the first look (divided by the ratio), improvements in percent of the MLE's error
+    (nan where that is 0).
     `log_score` is the mean of log p(y | x), the higher the better, and `coverage` the share of units inside their 90 %
     predictive interval; both are nan for a method without a prior. `seconds` is the time to fit.
     """
@@ -66,8 +67,8 @@ def score(holdout: Holdout, rule: Rule, name: str | None = None, seconds: float 
         holdout.n,
         rmse,
         mae,
-        100 * (1 - rmse / mle_rmse),
-        100 * (1 - mae / mle_mae),
+        100 * (1 - rmse / mle_rmse) if mle_rmse > 0 else math.nan,
+        100 * (1 - mae / mle_mae) if mle_mae > 0 else math.nan,
         log_score,
         coverage,
         seconds,
