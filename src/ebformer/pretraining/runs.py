@@ -86,8 +86,22 @@ def run(
     torch.manual_seed(recipe.training.seed)
     network = Network(recipe.architecture)
     if start is not None:
-        network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in start.arrays.items()})
+        network.load_state_dict(untied(start, recipe.architecture))
     return train(network.to(device), recipe.task(), recipe.training, folder, watch=watch, evaluate_every=250)
+
+
+def untied(start: Weights[Architecture], architecture: Architecture) -> dict[str, torch.Tensor]:
+    """The arrays of a network with as many weight sets or more that answers as `start` does."""
+    layer_of = {architecture.set_of(layer): layer for layer in reversed(range(architecture.layers))}
+    found = {}
+    for name in architecture.shapes():
+        part, _, rest = name.partition(".")
+        source = name
+        if part == "sets":
+            which, _, array = rest.partition(".")
+            source = f"sets.{start.config.set_of(layer_of[int(which)])}.{array}"
+        found[name] = torch.from_numpy(np.array(start.arrays[source]))
+    return found
 
 
 def averaged(folder: Path) -> tuple[Recipe, Network, list[Row]]:

@@ -48,6 +48,8 @@ class Architecture:
     embedding: Embedding = "stabilised"
     sees_n: bool = True
     """Stabilised embedding only. Attention sees proportions alone, so without this a network cannot tell 100 units from a million."""
+    largest_n: float = 1e9
+    """Where `sees_n`: a larger sample is presented as one of this size, the largest that training told apart."""
     gain: float = 0.5
     mlp: bool = True
 
@@ -133,6 +135,7 @@ def token_features(architecture: Architecture, x: NDArray[Any], n: NDArray[Any])
     for frequency in FREQUENCIES:
         columns += [np.sin(frequency * z), np.cos(frequency * z)]
     if architecture.sees_n:
-        log_n = (np.log(np.asarray(n, dtype=np.float64))[..., None] - 7.0) / 2.0
+        told = np.minimum(np.asarray(n, dtype=np.float64), architecture.largest_n)
+        log_n = (np.log(told)[..., None] - 7.0) / 2.0
         columns.append(np.broadcast_to(log_n, z.shape))
     return np.stack(columns, axis=-1)
