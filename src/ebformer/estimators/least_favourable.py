@@ -187,52 +187,61 @@ def _first_atoms(risks: _Risks) -> tuple[Floats, Floats, int]:
 
 
 def _climb(risks: _Risks, a: Floats, w: Floats, mu: float, move: bool) -> tuple[Floats, Floats, int]:
-    """Newton's method on mmse + mu mmse sum_j log w_j in the relative change of each weight and, on request, the atoms.
-
-    The second derivative of e^2 / m is 2 c c' / m with c = de - t dm, plus that of the risks at a fixed rule, which is
-    w_j r''(a_j); both are concave where r'' < 0, and only there may an atom move.
-    """
-    k = a.size
+    """Newton's method on mmse (1 + mu sum_j log w_j), in the weights' relative changes and, on request, the atoms."""
     table = risks.table(a)
     for step in range(1, 41):
-        m, t = risks.bayes(a, w, table)
-        risk, slope, bend = risks.risk(a, t, table, derivatives=2)
         value = risks.mmse(a, w, table)
-        free = np.flatnonzero(move & (bend < 0) & (a > 0) & (a < risks.theta_max))
-        gradient = np.concatenate([w * risk + mu * value, (w * slope)[free]])
-        curvature = np.diag(np.concatenate([np.full(k, mu * value), -(w * bend)[free]]))
-        for rates, counts, p in table:
-            error = a[rates, None] - t[counts]
-            moving = (free >= rates.start) & (free < rates.stop)
-            here = free[moving] - rates.start
-            # d/da [p (a - t)] = p + (a - t) p', and p' = p (x / a - 1).
-            ratio = np.arange(counts.start, counts.stop) / a[free[moving], None] - 1
-            c = np.concatenate([p * error, p[here] * (1 + error[here] * ratio)])
-            rows = np.concatenate([np.arange(rates.start, rates.stop), k + np.flatnonzero(moving)])
-            c *= np.concatenate([w[rates], w[free[moving]]])[:, None] / np.sqrt(m[counts])
-            curvature[np.ix_(rows, rows)] += 2 * c @ c.T
-        change = _constrained_step(curvature, gradient, np.concatenate([w, np.zeros(free.size)]), value)
-        gain = float(change @ gradient) / value
-        shift = np.zeros(k)
-        shift[free] = change[k:]
+        growth, shift, gain = _newton_step(risks, a, w, table, mu * value, move)
         stride = float(np.abs(shift / np.maximum(2 * np.sqrt(a), 1e-9)).max())
-        length = min(1.0, 0.9 / max(-change[:k].min(), 0.9), 0.2 / max(stride, 0.2))
+        # No weight loses more than nine tenths, and no atom moves further than 0.2 in sqrt(theta).
+        length = min(1.0, 0.9 / max(-growth.min(), 0.9), 0.2 / max(stride, 0.2))
         before = value + mu * value * np.log(w).sum()
         while True:
-            new_a, new_w = np.clip(a + length * shift, 0.0, risks.theta_max), w * (1 + length * change[:k])
+            new_a, new_w = np.clip(a + length * shift, 0.0, risks.theta_max), w * (1 + length * growth)
             new_w *= risks.rest / new_w.sum()
             if bool(np.all(np.diff(new_a) > 0)):
-                new_table = risks.table(new_a) if free.size else table
+                new_table = risks.table(new_a) if move else table
                 after = risks.mmse(new_a, new_w, new_table) + mu * value * np.log(new_w).sum()
-                if after >= before - 1e-13 * value or gain < 1e-11:
+                # Where the gain drowns in rounding, Newton knows better than the difference of two values.
+                if after >= before - 1e-13 * value or gain < 1e-11 * value:
                     break
             length /= 2
             if length < 1e-5:
                 return a, w, step
         a, w, table = new_a, new_w, new_table
-        if (max(np.abs(change[:k]).max(), stride) < 1e-7) if move else (gain < 1e-3 * mu * k):
+        if (max(np.abs(growth).max(), stride) < 1e-7) if move else (gain < 1e-3 * mu * value * a.size):
             break
     return a, w, step
+
+
+def _newton_step(
+    risks: _Risks, a: Floats, w: Floats, table: list[Block], barrier: float, move: bool
+) -> tuple[Floats, Floats, float]:
+    """The relative change of each weight, the shift of each atom, and the gain they promise to first order.
+
+    The second derivative of e^2 / m is 2 c c' / m with c = de - t dm, plus that of the risks at a fixed rule, which is
+    w_j r''(a_j) in the atoms; both make the mmse concave where r'' < 0, and only there may an atom move.
+    """
+    k = a.size
+    m, t = risks.bayes(a, w, table)
+    risk, slope, bend = risks.risk(a, t, table, derivatives=2)
+    free = np.flatnonzero(move & (bend < 0) & (a > 0) & (a < risks.theta_max))
+    gradient = np.concatenate([w * risk + barrier, (w * slope)[free]])
+    curvature = np.diag(np.concatenate([np.full(k, barrier), -(w * bend)[free]]))
+    for rates, counts, p in table:
+        error = a[rates, None] - t[counts]
+        moving = (free >= rates.start) & (free < rates.stop)
+        here = free[moving] - rates.start
+        # d/da [p (a - t)] = p + (a - t) p', and p' = p (x / a - 1).
+        ratio = np.arange(counts.start, counts.stop) / a[free[moving], None] - 1
+        c = np.concatenate([p * error, p[here] * (1 + error[here] * ratio)])
+        c *= np.concatenate([w[rates], w[free[moving]]])[:, None] / np.sqrt(m[counts])
+        rows = np.concatenate([np.arange(rates.start, rates.stop), k + np.flatnonzero(moving)])
+        curvature[np.ix_(rows, rows)] += 2 * c @ c.T
+    change = _constrained_step(curvature, gradient, np.concatenate([w, np.zeros(free.size)]), float(w @ risk))
+    shift = np.zeros(k)
+    shift[free] = change[k:]
+    return change[:k], shift, float(change @ gradient)
 
 
 def _constrained_step(curvature: Floats, gradient: Floats, normal: Floats, scale: float) -> Floats:
