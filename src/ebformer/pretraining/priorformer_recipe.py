@@ -33,7 +33,7 @@ class PriorformerRecipe:
     tallies: int = 32
     """Per step."""
     worlds: dict[str, float] = field(
-        default_factory=lambda: {"neural": 12, "dirichlet": 9, "few": 6, "smooth": 3, "everyday": 2}
+        default_factory=lambda: {"neural": 12, "dirichlet": 7, "few": 6, "smooth": 5, "everyday": 2}
     )
     """Tallies of each world in a step of 32."""
     exposed: float = 1 / 6

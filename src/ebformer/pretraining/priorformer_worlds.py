@@ -81,17 +81,25 @@ def few(rng: np.random.Generator, top: float) -> Draw:
 
 
 def smooth(rng: np.random.Generator, top: float) -> Draw:
-    """One or two beta densities on parts of [0, theta_max]."""
+    """One or two beta densities on parts of [0, theta_max], half of the time times exp of a random continuous curve.
+
+    The curve is linear between normal values of standard deviation 0.1 to 1 at places 0.3 to 8 noise deviations apart.
+    """
     parts = 1 if rng.random() < 0.6 else 2
     place = QUANTILES**2
     atoms, weights = [], []
     for part in rng.dirichlet(np.ones(parts)):
-        a, b = log_uniform(rng, 0.4, 12.0, 2)
+        a, b = log_uniform(rng, 0.5, 8.0, 2)
         low, high = np.sort(rng.random(2)) if parts == 2 or rng.random() < 0.3 else (0.0, 1.0)
         density = QUANTILES * place ** (a - 1) * (1 - place) ** (b - 1)
         atoms.append(top * (low + (high - low) * place))
         weights.append(part * density / density.sum())
-    return Draw("smooth", np.concatenate(atoms), np.concatenate(weights))
+    theta, mass = np.concatenate(atoms), np.concatenate(weights)
+    if rng.random() < 0.5:
+        knots = np.arange(0.0, 2 * np.sqrt(top) + 8.0, log_uniform(rng, 0.3, 8.0))
+        curve = log_uniform(rng, 0.1, 1.0) * rng.standard_normal(len(knots))
+        mass = mass * np.exp(np.interp(2 * np.sqrt(theta), knots, curve))
+    return Draw("smooth", theta, mass / mass.sum())
 
 
 def everyday(rng: np.random.Generator, top: float) -> Draw:
