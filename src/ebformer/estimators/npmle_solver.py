@@ -1,0 +1,266 @@
+"""Maximum likelihood over all mixing distributions: a convex ladder of finer lattices, finished by Newton's method.
+
+1. EM on a lattice, a few steps: cheap, and F is then close enough for quadratic models to be trusted.
+2. `reweigh`: sequential quadratic programming for the weights on fixed points, with an active set.
+3. `halve`: points half-way between each support point and its neighbours, and step 2 again.
+4. `slide`: unite neighbours and let Newton's method move atoms and weights together; it converges quadratically.
+5. Certify by the largest value of D over the whole interval. If that is above the tolerance, back to 3: the ladder
+   alone converges too, only more slowly, so a failed Newton step costs time and never correctness.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv, dtrtrs
+
+from ebformer.estimators.npmle_sample import Sample
+from ebformer.posterior import Floats
+
+EM_STEPS = 15
+RUNGS = 12
+
+
+class Solution(NamedTuple):
+    """Atoms, weights, the certified gap = max D - 1 and the number of quadratic models solved."""
+
+    atoms: Floats
+    weights: Floats
+    gap: float
+    iterations: int
+
+
+def maximise(sample: Sample, tolerance: float) -> Solution:
+    """The mixing distribution on [low, high] of largest likelihood, certified to `tolerance` or the best found.
+
+    >>> from ebformer.tally import Tally
+    >>> solution = maximise(Sample.of(Tally.of([0, 0, 0, 8, 9])), 1e-9)
+    >>> solution.atoms.round(6).tolist(), solution.weights.round(6).tolist()
+    ([0.0, 8.498268], [0.599918, 0.400082])
+    """
+    if sample.low == sample.high:
+        return Solution(np.array([sample.low]), np.ones(1), 0.0, 0)
+    lattice = sample.lattice()
+    kernel = sample.kernel(lattice)
+    dense = np.full(lattice.size, 1 / lattice.size)
+    for _ in range(EM_STEPS):
+        dense = dense * ((sample.q / (kernel @ dense)) @ kernel)
+    weights, iterations = reweigh(kernel, sample.q, dense, sparse_start(dense), 1e-3)
+    points, columns = lattice, kernel
+    best = Solution(lattice, dense, np.inf, 0)
+    top = lattice[:0]
+    for _ in range(RUNGS):
+        new = np.setdiff1d(np.concatenate([halve(points, weights), top]), points)
+        order = np.argsort(np.concatenate([points, new]), kind="stable")
+        points = np.concatenate([points, new])[order]
+        columns = np.concatenate([columns, sample.kernel(new)], axis=1)[:, order]
+        weights = np.concatenate([weights, np.zeros(new.size)])[order]
+        weights, steps = reweigh(columns, sample.q, weights, weights, max(tolerance, 1e-15))
+        atoms, masses, slides = slide(sample, lattice, *unite(lattice, points, weights))
+        iterations += steps + slides
+        found = weights > 0
+        for theta, w in ((atoms, masses), (points[found], weights[found])):
+            top, d = sample.peaks(lattice, kernel, theta, sample.kernel(theta) @ w)
+            gap = max(float(d.max()) - 1, 0.0)
+            if gap < best.gap:
+                best = Solution(theta, w, gap, 0)
+            if gap <= tolerance:
+                return best._replace(iterations=iterations)
+        top = top[d > 1]
+    return best._replace(iterations=iterations)
+
+
+def sparse_start(dense: Floats) -> Floats:
+    """The weight of every hump of a dense vector, put on its crest."""
+    crest = np.flatnonzero(crests(dense, 0.0))
+    sparse = np.zeros(dense.size)
+    sparse[crest] = np.add.reduceat(dense, np.concatenate([[0], (crest[1:] + crest[:-1] + 1) // 2]))
+    return sparse
+
+
+def crests(height: Floats, least: float) -> NDArray[np.bool_]:
+    """Which entries exceed `least` and are no lower than their neighbours.
+
+    >>> crests(np.array([3.0, 1.0, 2.0, 2.0]), 0.0).tolist()
+    [True, False, True, False]
+    """
+    crest = height > least
+    crest[1:] &= height[1:] > height[:-1]
+    crest[:-1] &= height[:-1] >= height[1:]
+    return crest
+
+
+def reweigh(
+    columns: Floats, q: Floats, weights: Floats, sparse: Floats, tolerance: float, steps: int = 12
+) -> tuple[Floats, int]:
+    """Weights v >= 0 on fixed points that maximise sum q log(columns v) - sum v, until max D - 1 <= tolerance.
+
+    Each step maximises the quadratic model, sum_j (2 D_j - 1) v_j - sum_k q_k (columns v / F)_k^2 / 2, from `sparse`,
+    bringing in local maxima of its gradient only, and then searches the line. Returns sparse weights of sum 1.
+    """
+    f = columns @ weights
+    whole = False
+    for step in range(steps):
+        d = (q / f) @ columns
+        gap = float(d.max()) - 1
+        if whole and gap <= tolerance:
+            return weights, step
+        slack = max(0.01 * gap, 1e-15)
+        gradient = d - 1
+        for _ in range(20):
+            free = np.flatnonzero((sparse > 0) | crests(gradient, slack))
+            chosen = columns[:, free]
+            scaled = chosen / f[:, None]
+            v = nonnegative_minimiser(scaled.T @ (q[:, None] * scaled), 2 * d[free] - 1, sparse[free])
+            sparse = np.zeros(sparse.size)
+            sparse[free] = v
+            ratio = (chosen @ v) / f
+            gradient = np.where(sparse > 0, 0.0, 2 * d - 1 - (q * ratio / f) @ columns)
+            if float(gradient.max()) <= slack:
+                break
+        part = line_maximiser(q, ratio - 1, float(v.sum() - weights.sum()))
+        whole = part == 1.0
+        weights = sparse if whole else weights + part * (sparse - weights)
+        weights = weights / weights.sum()
+        f = columns @ weights
+    return (weights if whole else sparse / sparse.sum()), steps
+
+
+def nonnegative_minimiser(h: Floats, b: Floats, v: Floats) -> Floats:
+    """Lower v'Hv/2 - b'v over v >= 0 from a feasible v, dropping variables that would turn negative, for good.
+
+    >>> nonnegative_minimiser(np.eye(2), np.array([1.0, -1.0]), np.array([0.5, 0.5])).tolist()
+    [1.0, 0.0]
+    """
+    free = np.arange(b.size)
+    h_free, b_free = h, b
+    while True:
+        y = positive_definite_solve(h_free, b_free)
+        bad = y <= 0
+        if not bad.any():
+            break
+        cut = np.where(bad, 0.0, y)
+        if (0.5 * (h_free @ cut) - b_free) @ cut < (0.5 * (h_free @ v) - b_free) @ v:
+            keep, v = ~bad, cut
+        else:
+            fraction = np.where(bad & (v > 0), v / np.maximum(v - y, 1e-300), np.where(bad, 0.0, np.inf))
+            v = v + fraction.min() * (y - v)
+            keep = fraction > fraction.min()
+        free, v = free[keep], v[keep]
+        h_free, b_free = h[free[:, None], free], b[free]
+    out = np.zeros(b.size)
+    out[free] = y
+    return out
+
+
+def positive_definite_solve(h: Floats, b: Floats) -> Floats:
+    """H^-1 b by Cholesky, with the least ridge that makes H definite in floating point."""
+    for ridge in (0.0, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-8, 1e-6, 1e-3):
+        _, y, failed = dposv(h + np.diag(ridge * h.diagonal()) if ridge else h, b)
+        if not failed:
+            return np.asarray(y)
+    return np.asarray(b / h.diagonal())
+
+
+def line_maximiser(q: Floats, change: Floats, mass: float) -> float:
+    """The a in (0, 1] that roughly maximises sum q log(1 + a change) - a mass; exactly 1 where it still rises there."""
+    lowest = float(change.min())
+    a = 1.0 if lowest > -0.9 else -0.9 / lowest
+    for _ in range(6):
+        z = change / (1 + a * change)
+        slope = float(q @ z) - mass
+        if a == 1.0 and slope >= 0:
+            break
+        previous, a = a, min(1.0, max(a + slope / float(q @ (z * z)), 0.1 * a), 0.99 / max(-lowest, 0.99))
+        if abs(a - previous) < 0.05 * previous:
+            break
+    return a
+
+
+def halve(points: Floats, weights: Floats) -> Floats:
+    """Midpoints, in sqrt(theta), of the cells next to the support."""
+    root, found = np.sqrt(points), weights > 0
+    cell = np.flatnonzero(found[1:] | found[:-1])
+    return np.square(0.5 * (root[cell] + root[cell + 1]))
+
+
+def unite(lattice: Floats, points: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """One atom, at the mean, for support points that are neighbours or closer than 0.7 cells of the lattice."""
+    i = np.flatnonzero(weights > 0)
+    theta, w = points[i], weights[i]
+    place = np.interp(theta, lattice, np.arange(lattice.size, dtype=np.float64))
+    apart = (place[1:] - place[:-1] > 0.7) & (i[1:] - i[:-1] > 1)
+    group = np.concatenate([[0], np.cumsum(apart)])
+    mass = np.bincount(group, weights=w)
+    return np.bincount(group, weights=w * theta) / mass, mass
+
+
+def slide(sample: Sample, lattice: Floats, theta: Floats, w: Floats, steps: int = 15) -> tuple[Floats, Floats, int]:
+    """Newton's method for atoms and weights together, in v (weights) and alpha = v * (shift of the atom).
+
+    v A(theta + alpha / v) = v A + alpha A' + alpha^2 A'' / (2 v) + ..., so the Hessian of the negative log-likelihood
+    is J' diag(q / F^2) J, J = [A, A'], plus -D'' / w on the diagonal of alpha, with no mixed term. Where it is not
+    positive definite, its negative diagonal is left out; a step that lowers the likelihood or moves an atom by more
+    than three cells is damped (Levenberg). Newton works in theta: in sqrt(theta) every atom would be stationary at 0.
+    """
+    cells = np.arange(lattice.size, dtype=np.float64)
+    jet = sample.jet(theta)
+    f = jet[0] @ w
+    damping, step = 0.0, 0
+    while step < steps:
+        step += 1
+        a, da, dda = jet
+        c = sample.q / f
+        d, dd, ddd = c @ a, c @ da, c @ dda
+        move = np.flatnonzero(((theta > sample.low) | (dd > 0)) & ((theta < sample.high) | (dd < 0)))
+        k, bend = w.size, -ddd[move] / w[move]
+        j = np.concatenate([a, da[:, move]], axis=1) * (np.sqrt(sample.q) / f)[:, None]
+        scale = np.sqrt((j * j).sum(axis=0) + np.concatenate([np.zeros(k), np.maximum(bend, 0.0)]))
+        j, bend = j / scale, bend / scale[k:] ** 2
+        gradient = np.concatenate([d - 1, dd[move]]) / scale
+        if float(np.abs(gradient).max()) < 1e-13:
+            break
+        place = np.interp(theta, lattice, cells)
+        while damping < 1e3:
+            y = damped_newton(j, bend, gradient, damping) / scale
+            sinking = float((-y[:k] / w).max())
+            part = 1.0 if sinking < 1 else 0.9 / sinking
+            new_w = w + part * y[:k]
+            shift = np.zeros(k)
+            shift[move] = part * y[k:] / new_w[move]
+            new = np.minimum(np.maximum(theta + shift, sample.low), sample.high)
+            if float(np.abs(np.interp(new, lattice, cells) - place).max()) < 3:
+                new_w /= new_w.sum()
+                jet = sample.jet(new)
+                new_f = jet[0] @ new_w
+                if float(sample.q @ np.log1p(new_f / f - 1)) > -1e-15:
+                    break
+            damping = max(10 * damping, 1e-6)
+        else:
+            break
+        damping = 0.0 if damping < 1e-5 else damping / 10
+        theta, w, f = new, new_w, new_f
+        if part < 1:
+            w, _ = reweigh(jet[0], sample.q, w, w, 1e-15, steps=2)
+            theta, w = theta[w > 0], w[w > 0]
+            jet = sample.jet(theta)
+            f = jet[0] @ w
+    order = np.argsort(theta)
+    return theta[order], w[order], step
+
+
+def damped_newton(j: Floats, bend: Floats, gradient: Floats, damping: float) -> Floats:
+    """(J'J + diag(0, bend) + damping I)^-1 gradient, or with the positive part of bend where that is not definite."""
+    size, k = gradient.size, gradient.size - bend.size
+    h = j.T @ j
+    h.flat[:: size + 1] += damping
+    h.flat[k * (size + 1) :: size + 1] += bend
+    _, y, failed = dposv(h, gradient)
+    if failed:
+        # The triangle of a QR factorisation keeps digits that J'J has lost.
+        rows = np.diag(np.sqrt(np.concatenate([np.zeros(k), np.maximum(bend, 0.0)]) + damping + 1e-300))
+        r = np.linalg.qr(np.concatenate([j, rows]), mode="r")
+        y, _ = dtrtrs(r, dtrtrs(r, gradient, trans=1)[0])
+    return np.asarray(y)
