@@ -13,6 +13,7 @@ from random_weights import random_weights
 from scipy.special import ndtr
 
 from ebformer.tally import LARGEST, Tally
+from ebformer.transformer import estimates as estimates_module
 from ebformer.transformer import forward as forward_module
 from ebformer.transformer.architecture import Architecture, stabilised, token_features
 from ebformer.transformer.estimates import OutsideTrainingRange, activations, estimate, estimate_many
@@ -87,20 +88,22 @@ def assert_close(found: NDArray, expected: NDArray, rtol: float) -> None:
 def test_collapsed_numpy_is_the_textbook_network_on_every_unit(
     config: Architecture, precision: Precision, rtol: float
 ) -> None:
-    weights, x = random_weights(config, dtype=np.float64), a_sample(1, 200)
+    weights, x = random_weights(config, dtype=np.float64), a_sample(1, 120)
     tally = Tally.of(x)
     first = np.searchsorted(x, tally.values)
     expected, _ = textbook(weights, x, double=precision == "float64")
     assert_close(estimate(weights, tally, precision=precision), expected[first], rtol)
     _, tokens = textbook(weights, x, double=True)  # in float32 the textbook's own tokens stray further than ours
-    assert_close(activations(weights, tally, precision), np.stack(tokens)[:, first], rtol)
+    # Normalised ReLU features divide by kernel masses as small as they please, which magnifies rounding.
+    fragile = config.normalised and config.feature_map == "relu"
+    assert_close(activations(weights, tally, precision), np.stack(tokens)[:, first], 100 * rtol if fragile else rtol)
 
 
 @every_member
 @both_precisions
 def test_numpy_is_the_twin_that_trains(config: Architecture, precision: Precision, rtol: float) -> None:
     network_module = pytest.importorskip("ebformer.pretraining.network")
-    weights, tallies = random_weights(config), [Tally.of(a_sample(seed, n)) for seed, n in enumerate((30, 300, 2048))]
+    weights, tallies = random_weights(config), [Tally.of(a_sample(seed, n)) for seed, n in enumerate((30, 500))]
     twin = network_module.Network(config)
     twin.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in weights.arrays.items()}, strict=True)
     x, m = (np.concatenate([getattr(t, name) for t in tallies]) for name in ("values", "multiplicity"))
@@ -128,7 +131,7 @@ def test_a_tally_in_a_batch_is_the_tally_alone(config: Architecture) -> None:
     tallies = [
         Tally.of(a_sample(seed, n, top)) for seed, (n, top) in enumerate([(1, 5), (40, 3), (900, 50), (50, 400)])
     ]
-    for together, tally in zip(estimate_many(weights, tallies * 5, "float64"), tallies * 5, strict=True):
+    for together, tally in zip(estimate_many(weights, tallies * 2, "float64"), tallies * 2, strict=True):
         assert_close(together, estimate(weights, tally, precision="float64"), 1e-12)
     for together, tally in zip(estimate_many(weights, tallies), tallies, strict=True):
         assert_close(together, estimate(weights, tally), 1e-5)
@@ -146,21 +149,21 @@ def test_a_query_answers_as_if_seen_and_changes_nothing(config: Architecture) ->
 
 @every_member
 def test_blocks_change_nothing(config: Architecture, monkeypatch: pytest.MonkeyPatch) -> None:
-    weights, tally = random_weights(config), Tally.of(a_sample(3, 300))
-    at = np.arange(1200)
+    weights, tally, at = random_weights(config), Tally.of(a_sample(3, 60, 30.0)), np.arange(60)
     whole, asked = estimate(weights, tally, precision="float64"), estimate(weights, tally, at, "float64")
-    monkeypatch.setattr(forward_module, "SCORES", 5 * config.heads * len(tally))
-    monkeypatch.setattr(forward_module, "COLUMNS", 7)
-    assert_close(estimate(weights, tally, precision="float64"), whole, 1e-12)
-    assert_close(estimate(weights, tally, at[:9], "float64"), asked[:9], 1e-12)
     assert_close(asked[tally.values], whole, 1e-12)
+    monkeypatch.setattr(estimates_module, "QUERIES", 40)
+    monkeypatch.setattr(forward_module, "SCORES", 5 * config.heads * len(tally))
+    monkeypatch.setattr(forward_module, "FEWEST", 3)
+    monkeypatch.setattr(forward_module, "COLUMNS", 7)
+    monkeypatch.setattr(forward_module, "PRODUCT", 1)
+    assert_close(estimate(weights, tally, precision="float64"), whole, 1e-12)
+    assert_close(estimate(weights, tally, at, "float64"), asked, 1e-12)
 
 
 def test_thousands_of_distinct_values_need_little_memory() -> None:
-    weights, tally = (
-        random_weights(Architecture(layers=1, weight_sets=1)),
-        Tally(np.arange(6000), np.ones(6000, dtype=int)),
-    )
+    weights = random_weights(Architecture(layers=1, weight_sets=1))
+    tally = Tally(np.arange(6000), np.ones(6000, dtype=int))
     tracemalloc.start()
     answers = estimate(weights, tally)
     _, peak = tracemalloc.get_traced_memory()

@@ -29,7 +29,9 @@ EPSILON = 1e-5
 COLUMNS = 256
 """Tokens in the MLP at once, so that its arrays stay in the cache of one core."""
 SCORES = 2**16
-"""Attention scores at once, for the same reason; beyond about 90 distinct values the tokens take turns."""
+"""Attention scores at once, for the same reason: beyond about 90 distinct values the tokens take turns."""
+FEWEST = 32
+"""Tokens whose turn it is at once, at least: products with fewer columns are slow."""
 PRODUCT = 2**19
 """Multiplications in one matrix product, at most: OpenBLAS would share larger ones among threads, whose meeting takes
 longer than the product itself."""
@@ -170,7 +172,7 @@ def attention(a: Architecture, layer: Layer, c: Array, share: Array) -> Array:
         np.matmul(values @ feature_map(a, keys), feature_map(a, q), out=by_head)
     else:
         for tally in range(b):
-            for columns in blocks(u, max(1, SCORES // (a.heads * k))):
+            for columns in blocks(u, max(FEWEST, SCORES // (a.heads * k))):
                 softmax_mixture(q[tally, ..., columns], keys[tally], values[tally], by_head[tally, ..., columns])
     mixed = mixed.reshape(a.heads, -1, b * u)
     if a.attention == "softmax":
