@@ -40,7 +40,7 @@ class PriorformerRecipe:
     """Share of steps whose units have unequal exposures, spread over up to two decades."""
     discount: float = 0.8
     """Weight of a block's answer relative to the next block's."""
-    posterior_weight: float = 0.5
+    posterior_weight: float = 1.0
     """Weight of the distance between answered and exact posteriors, relative to the distance between their means."""
 
     def draw(self, rng: np.random.Generator) -> Batch:
