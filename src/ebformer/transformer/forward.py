@@ -26,7 +26,7 @@ Precision = Literal["float32", "float64"]
 
 EPSILON = 1e-5
 """Added to the variance in every layer norm."""
-COLUMNS = 256
+COLUMNS = 512
 """Tokens in the MLP at once, so that its arrays stay in the cache of one core."""
 SCORES = 2**16
 """Attention scores at once, for the same reason: beyond about 90 distinct values the tokens take turns."""
