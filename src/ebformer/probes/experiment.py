@@ -60,11 +60,11 @@ def probe(
             y = np.concatenate([found[name].value for found in wanted[:half]])
             truth = np.concatenate([found[name].value for found in wanted[half:]])
             spread = np.concatenate([found[name].spread for found in wanted[half:]])
-            scores = (
+            r2, linear_r2 = (
                 r_squared(method(h, y, weight)(fresh), truth, fresh_weight, spread) for method in (fit, fit_linear)
             )
             bound = ceiling(truth, fresh_weight, spread)
-            findings.append(Finding(model, world.name, seed, layer, name, *scores, bound))
+            findings.append(Finding(model, world.name, seed, layer, name, r2, linear_r2, bound))
     return findings
 
 

@@ -48,11 +48,10 @@ def fit(activations: Floats, target: Floats, weight: Floats) -> Probe:
         return float(share @ error**2), np.append(rows.T @ pull, pull.sum())
 
     start = fit_linear(activations, y, weight)
-    options = {"maxiter": 500, "ftol": 1e-12, "gtol": 1e-9}
-    found = optimize.minimize(
-        loss, np.append(start.slope, start.intercept), jac=True, method="L-BFGS-B", options=options
+    found, _, _ = optimize.fmin_l_bfgs_b(
+        loss, np.append(start.slope, start.intercept), maxiter=500, factr=1e4, pgtol=1e-9
     )
-    return Probe(found.x[:-1], float(found.x[-1]), scale, linear=False)
+    return Probe(found[:-1], float(found[-1]), scale, linear=False)
 
 
 def fit_linear(activations: Floats, target: Floats, weight: Floats) -> Probe:
