@@ -96,7 +96,7 @@ def train(
     device = next(network.parameters()).device
     checkpointed = time.monotonic()
     while run.step < training.steps:
-        started = time.monotonic()
+        started, processor = time.monotonic(), time.process_time()
         batch = task.draw(run.rng)
         loss = task.loss(network, batch)
         network.zero_grad()
@@ -113,6 +113,7 @@ def train(
             )
         run.take_step(value, float(norm))
         run.seconds += time.monotonic() - started
+        run.core_seconds += time.process_time() - processor
         last = run.step == training.steps
         if last or run.step % log_every == 0:
             watched = task.evaluate(run.average) if last or run.step % evaluate_every == 0 else {}
@@ -149,7 +150,7 @@ class Run(Generic[AnyNetwork]):
         self.average = copy.deepcopy(network).requires_grad_(False)
         self.optimisers = optimisers(network, training)
         self.rng = np.random.default_rng([training.seed, rank])
-        self.step, self.seconds, self.log = 0, 0.0, list[Row]()
+        self.step, self.seconds, self.core_seconds, self.log = 0, 0.0, 0.0, list[Row]()
         self.losses, self.norms = list[float](), list[float]()
         if self.path.exists():
             self.load()
@@ -172,6 +173,7 @@ class Run(Generic[AnyNetwork]):
         row: Row = {
             "step": self.step,
             "seconds": round(self.seconds, 1),
+            "core_seconds": round(self.core_seconds, 1),
             "learning_rate": self.training.rate(self.step - 1),
             "loss": float(np.mean(self.losses)),
             "gradient_norm": float(np.mean(self.norms)),
@@ -199,7 +201,9 @@ class Run(Generic[AnyNetwork]):
             "average": self.average.state_dict(),
             "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
             "generators": generators,
-            "progress": {name: getattr(self, name) for name in ("step", "seconds", "log", "losses", "norms")},
+            "progress": {
+                name: getattr(self, name) for name in ("step", "seconds", "core_seconds", "log", "losses", "norms")
+            },
         }
         torch.save(kept, self.path.with_suffix(".new"))
         self.path.with_suffix(".new").replace(self.path)

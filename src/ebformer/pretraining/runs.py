@@ -18,7 +18,7 @@ from torch import nn
 from ebformer.errors import InputError
 from ebformer.pretraining.loop import Row, train
 from ebformer.pretraining.network import Network
-from ebformer.pretraining.recipe import Recipe, loss
+from ebformer.pretraining.recipe import RECIPES, Recipe, loss
 from ebformer.transformer import weights as weights_file
 from ebformer.transformer.architecture import Architecture
 from ebformer.transformer.weights import Weights
@@ -119,16 +119,25 @@ def averaged(folder: Path) -> tuple[Recipe, Network, list[Row]]:
 def ship(folder: Path, path: Path) -> Weights[Architecture]:
     """Write the averaged weights of a run to a file, with the recipe and what it took, and read them back."""
     recipe, network, log = averaged(folder)
+    sizes = [leg.n for leg in legs(recipe)]
     largest = int(500 if recipe.theta_max is None else recipe.theta_max)
     provenance = {
         "recipe": recipe.describe(),
         "steps": int(log[-1]["step"]),
         "seconds": log[-1]["seconds"],
         "torch": torch.__version__,
-        "range": {"x": [0, largest + 4 * round(largest**0.5)], "n": list(recipe.n)},
+        "range": {
+            "x": [0, largest + 4 * round(largest**0.5)],
+            "n": [min(n[0] for n in sizes), max(n[1] for n in sizes)],
+        },
     }
     weights_file.save(path, Weights(recipe.architecture, arrays(network), provenance))
     return weights_file.load(path)
+
+
+def legs(recipe: Recipe) -> list[Recipe]:
+    """The recipe and those it started from: what the weights have seen in all."""
+    return [recipe, *(legs(RECIPES[recipe.start]) if recipe.start in RECIPES else [])]
 
 
 def arrays(network: nn.Module) -> dict[str, np.ndarray]:

@@ -18,10 +18,11 @@ def network_card(name: str, weights: Weights[Architecture], losses: Iterable[Los
     """A page of Markdown: network, training, range, regret on fresh tallies, hash."""
     a, provenance = weights.config, weights.provenance
     recipe, training = provenance["recipe"], provenance["recipe"]["training"]
-    sizes, x = weights.trained_range("n"), weights.trained_range("x")
+    sizes, x = recipe["n"], weights.trained_range("x")
     theta_max = recipe["theta_max"]
     law = "random, the paper's law with a floor of 1" if theta_max is None else f"fixed at {theta_max:g}"
     start = f"the weights of {recipe['start']}" if recipe["start"] else "fresh weights"
+    capped = f"; a larger sample is presented as one of {a.largest_n:.0f}" if a.largest_n <= sizes[1] else ""
     sets = "one weight set" if a.weight_sets == 1 else f"{a.weight_sets} weight sets"
     return f"""# {name}
 
@@ -33,12 +34,12 @@ A transformer that reads the prior off a tally of Poisson counts and answers wit
 | parameters | {a.parameters:,} |
 | worlds seen in training | {", ".join(recipe["worlds"])} (Dirichlet process with alpha = 50), equally likely |
 | theta_max | {law} |
-| units per tally | {sizes[0]:,.0f} to {sizes[1]:,.0f}, log-uniform |
+| units per tally | {sizes[0]:,} to {sizes[1]:,}, log-uniform{capped} |
 | counts | {x[0]:.0f} to {x[1]:.0f} |
 | targets | {"the exact Bayes rule of the drawn prior" if recipe["targets"] == "exact" else "theta"} |
 | started from | {start} |
 | training | {provenance["steps"]:,} steps of {recipe["tallies"]} tallies, seed {training["seed"]}, \
-{provenance["seconds"] / 60:.0f} minutes on one shared core, torch {provenance["torch"]} |
+{provenance["seconds"] / 60:.0f} minutes on a share of one core, torch {provenance["torch"]} |
 | SHA-256 | `{weights.sha256}` |
 
 Beyond these ranges it still answers, with an `OutsideTrainingRange` warning. Nothing makes it monotone in x.
@@ -55,7 +56,7 @@ Regret is the mean squared distance to the exact Bayes rule, weighted by the tal
 def learning_curve(log: Sequence[Mapping[str, Any]]) -> Figure:
     """The loss of every record and the held-out regrets, against steps."""
     with house_style():
-        figure = Figure(figsize=(9, 3.6), layout="constrained")
+        figure = Figure(figsize=(10, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2)
         left.plot([row["step"] for row in log], [row["loss"] for row in log])
         left.set(xlabel="step", ylabel="training loss", yscale="log")
@@ -72,5 +73,5 @@ def learning_curve(log: Sequence[Mapping[str, Any]]) -> Figure:
                 label=f"{world} {n}",
             )
         right.set(xlabel="step", ylabel="held-out regret on [0, 50]", yscale="log")
-        right.legend(ncols=2, fontsize="small")
+        figure.legend(*right.get_legend_handles_labels(), loc="outside right center")
     return figure

@@ -1,0 +1,58 @@
+"""`ebformer train`: a run begins, refuses to be overwritten, continues, and ships with a card."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("torch")
+
+from ebformer.cli import train
+from ebformer.errors import InputError
+from ebformer.transformer import weights
+from ebformer.transformer.estimates import OutsideTrainingRange
+
+
+def call(*arguments: str) -> str:
+    result = CliRunner().invoke(train.command, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_run_begins_continues_and_ships(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "run"
+    call("smoke", "--steps", "4", "--folder", str(folder))
+    assert json.loads((folder / "recipe.json").read_text())["training"]["steps"] == 4
+    with pytest.raises(InputError, match="--resume"):
+        call("smoke", "--folder", str(folder))
+    call("smoke", "--folder", str(folder), "--resume")  # already done: nothing is trained, nothing is lost
+    assert (folder / "log.csv").read_text().count("\n") == 2
+
+    monkeypatch.setattr(train, "CARD_SIZES", (64,))
+    monkeypatch.setattr(train, "CARD_PRIORS", 2)
+    with pytest.warns(OutsideTrainingRange):  # the card measures on [0, 50], the smoke recipe knows [0, 10]
+        call("smoke", "--folder", str(folder), "--ship", str(tmp_path / "zoo"))
+    shipped = weights.load(tmp_path / "zoo" / "smoke.safetensors")
+    card = (tmp_path / "zoo" / "smoke.md").read_text()
+    assert shipped.sha256 in card
+    assert f"{shipped.config.parameters:,}" in card
+    assert "neural 64" in card
+    assert (tmp_path / "zoo" / "smoke.png").stat().st_size > 0
+
+
+def test_a_recipe_file_is_a_recipe_and_minutes_become_steps(tmp_path: Path) -> None:
+    call("smoke", "--steps", "1", "--folder", str(tmp_path / "first"))
+    again = tmp_path / "again"
+    call(str(tmp_path / "first" / "recipe.json"), "--minutes", "0.001", "--folder", str(again))
+    first, second = (json.loads((path / "recipe.json").read_text()) for path in (tmp_path / "first", again))
+    assert second["training"].pop("steps") >= 1
+    assert first["training"].pop("steps") == 1
+    assert first == second
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(InputError, match="neither a recipe"):
+        call("T25r")
