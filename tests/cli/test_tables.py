@@ -138,15 +138,13 @@ def test_wrong_usage_is_exit_code_2() -> None:
 def test_a_closed_pipe_is_left_quietly(league: Path) -> None:
     """As under `head`: nothing on standard error, and the exit code of a process that SIGPIPE ended."""
     command = [sys.executable, "-m", "ebformer", "estimate", str(league), "--count", "goals"]
-    for _ in range(2):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            assert process.stderr is not None
-            process.stdout.close()
-            remarks = process.stderr.read().decode()
-        assert process.returncode == 128 + signal.SIGPIPE
-        assert "Broken" not in remarks
-        assert "Traceback" not in remarks
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        remarks = process.stderr.read().decode()
+    assert process.returncode == 128 + signal.SIGPIPE
+    assert remarks == ""
 
 
 def test_ctrl_c_while_writing_leaves_no_trace(tmp_path: Path) -> None:
@@ -179,10 +177,6 @@ def test_ctrl_c_while_waiting_for_input() -> None:
 
 
 def test_the_model_check_speaks_up() -> None:
-    fine = ebformer(
-        "estimate", "-", "--method", "npmle", given=ebformer("datasets", "accidents").stdout.replace("woman", "id")
-    )
-    assert "several columns" in fine.stderr
     claims = ebformer("datasets", "claims").stdout
     assert (
         "mixing distribution fits"
@@ -221,7 +215,7 @@ def test_help_has_an_example(command: str) -> None:
     assert f"ebformer {command}" in done.stdout.partition("Example")[2]
 
 
-def test_a_progress_bar_only_where_somebody_looks(league: Path) -> None:
+def test_a_first_look_on_a_terminal(league: Path) -> None:
     """In a pipe standard error holds sentences only; on a terminal the first rows are drawn as a table."""
     done = ebformer("estimate", league, "--count", "goals")
     assert all(line.startswith("ebformer: ") for line in done.stderr.splitlines())

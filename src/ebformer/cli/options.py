@@ -116,11 +116,9 @@ def progress(task: str, percent: Callable[[], float]) -> Iterator[None]:
             bar.update(task.id, completed=max(percent(), task.completed))
             return ""
 
-    description = TextColumn("{task.description}")
+    drawn = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), Watched()
     console = Console(stderr=True)
-    bar = Progress(
-        SpinnerColumn(), description, BarColumn(), TimeElapsedColumn(), Watched(), console=console, transient=True
-    )
+    bar = Progress(*drawn, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
     bar.add_task(task, total=100.0)
     timer = threading.Timer(PATIENCE, bar.start)
     timer.daemon = True

@@ -1,0 +1,58 @@
+"""A progress bar appears on a terminal once patience has run out, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from ebformer.cli import options
+
+pty = pytest.importorskip("pty")
+
+
+@contextmanager
+def terminal() -> Iterator[int]:
+    """Standard error on a terminal of our own; what is written there can be read from the descriptor."""
+    leader, follower = pty.openpty()
+    os.set_blocking(leader, False)
+    with pytest.MonkeyPatch.context() as patch, os.fdopen(follower, "w") as stderr:
+        patch.setattr(sys, "stderr", stderr)
+        patch.setenv("TERM", "xterm")
+        yield leader
+    os.close(leader)
+
+
+def written(leader: int) -> str:
+    try:
+        return os.read(leader, 1 << 20).decode()
+    except BlockingIOError:
+        return ""
+
+
+def test_a_long_task_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "PATIENCE", 0.01)
+    seen, deadline = "", time.monotonic() + 60
+    with terminal() as leader, options.progress("Estimating", lambda: 40.0):
+        while "Estimating" not in seen and time.monotonic() < deadline:
+            time.sleep(0.05)
+            seen += written(leader)
+    assert "Estimating" in seen
+
+
+def test_a_short_task_is_not() -> None:
+    with terminal() as leader:
+        with options.progress("Estimating", lambda: 40.0):
+            pass
+        assert "Estimating" not in written(leader)
+
+
+def test_nobody_is_shown_a_bar_in_a_pipe(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "PATIENCE", 0.0)
+    with options.progress("Estimating", lambda: 40.0):
+        time.sleep(0.05)
+    assert capsys.readouterr().err == ""
