@@ -31,6 +31,10 @@ LEVELS = np.array([0.5, 0.8, 0.9, 0.95])
 ARENA = Path(__file__).parents[2] / "shared" / "arena"
 
 
+def head(*columns: str) -> None:
+    print(f"| {' | '.join(columns)} |\n{'| --- ' * len(columns)}|")
+
+
 def draw(prior: Prior, n: int, rng: np.random.Generator) -> Tally:
     """The tally of n units, without drawing the units."""
     largest = prior.atoms[-1]
@@ -58,9 +62,7 @@ def arena(network: Estimator, count: int) -> None:
     tallies = pd.read_parquet(ARENA / "tallies.parquet")
     rivals = pd.read_parquet(ARENA / "published_regret.parquet")
     rivals = rivals[~rivals.estimator.isin(["T24f-W24", "mle", "robbins+1"])]
-    print(
-        "| world | n | priorformer | best rival | its regret | ratio | 95 % |\n| --- | --- | --- | --- | --- | --- | --- |"
-    )
+    head("world", "n", "priorformer", "best rival", "its regret", "ratio", "95 %")
     for (world, n), cell in tallies[tallies.tally < count].groupby(["world", "n"]):
         own = np.array(
             [
@@ -104,7 +106,7 @@ def covered(truth: Prior, answer: Prior, tally: Tally) -> tuple[Floats, Floats]:
 
 def coverage(network: Estimator, priors: int) -> None:
     """Coverage of the central intervals, in percent: randomised PIT, plain intervals, and the oracle's plain ones."""
-    print("| world | n | PIT 50 / 80 / 90 / 95 | plain | oracle's plain |\n| --- | --- | --- | --- | --- |")
+    head("world", "n", "PIT 50 / 80 / 90 / 95", "plain", "oracle's plain")
     for world in THREE:
         for n in (128, 512, 2048, 16384):
             rng = np.random.default_rng([n, 1])
@@ -122,9 +124,7 @@ def coverage(network: Estimator, priors: int) -> None:
 def exposure(network: Estimator, priors: int) -> None:
     """Regret where units differ in exposure, log-uniform over two decades; priors on [0, 50]."""
     npmle = find("npmle")
-    print(
-        "| world | n | priorformer | npmle | x / t | ratio to npmle | 95 % |\n| --- | --- | --- | --- | --- | --- | --- |"
-    )
+    head("world", "n", "priorformer", "npmle", "x / t", "ratio to npmle", "95 %")
     for world in (Neural(), Gamma()):
         for n in (512, 4096):
             rng = np.random.default_rng([n, 2])
@@ -147,7 +147,7 @@ def exposure(network: Estimator, priors: int) -> None:
 
 def large(network: Estimator, priors: int) -> None:
     """Regret up to a million units."""
-    print("| world | n | priorformer | npmle |\n| --- | --- | --- | --- |")
+    head("world", "n", "priorformer", "npmle")
     npmle = find("npmle")
     for world in THREE:
         for n in (16384, 131072, 1048576):
@@ -165,7 +165,7 @@ def large(network: Estimator, priors: int) -> None:
 
 def clock(network: Estimator) -> None:
     """The time of one tally: best and median of many."""
-    print("| tally | distinct values | best ms | median ms |\n| --- | --- | --- | --- |")
+    head("tally", "distinct values", "best ms", "median ms")
     prior = Neural().draw(np.random.default_rng(5))
     for n in (512, 2048, 10**6, 10**9):
         tally = draw(prior, n, np.random.default_rng(6))

@@ -1,7 +1,7 @@
 """Train and ship priorformer.
 
 python benchmarks/priorformer_train.py train runs/priorformer --steps 20000
-python benchmarks/priorformer_train.py train runs/priorformer-2 --steps 5000 --start runs/priorformer/state.pt
+python benchmarks/priorformer_train.py train runs/priorformer-2 --steps 5000 --start priorformer
 python benchmarks/priorformer_train.py ship runs/priorformer-2 --history "20000 steps, then 5000 with the rate falling"
 """
 
@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20000)
     parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--start", type=Path, help="the state.pt of an earlier run")
+    parser.add_argument("--start", help="begin with the weights of a shipped network")
     parser.add_argument("--history", default="", help="what came before this run, for the header of the weights")
     parser.add_argument("--path", type=Path, default=zoo.FOLDER / "priorformer.safetensors")
     given = parser.parse_args()
@@ -44,7 +44,8 @@ def main() -> None:
         average=0.997,
         seed=given.seed,
     )
-    start = torch.load(given.start, weights_only=True)["network"] if given.start else None
+    shipped = zoo.load(given.start).arrays if given.start else {}
+    start = {name: torch.from_numpy(array.copy()) for name, array in shipped.items()} or None
     run(given.folder, RECIPE, training, start, watch=lambda row: print(row, flush=True))
 
 

@@ -48,6 +48,8 @@ CHECK = 4
 """Every so many steps the direction of the momentum is checked."""
 LEAST_PULL, LARGEST_PULL = -3.0, 10.0
 """Bounds of log D in an accelerated EM step: momentum must not carry an atom where nothing brings it back."""
+RARE = 0.02
+"""Mean counts below this were hardly seen in training."""
 LARGEST_GRID = 2**17
 """Cells; enough for counts from 0 to a thousand million."""
 QUERIES = 96
@@ -215,7 +217,9 @@ class Priorformer:
         share: Array = (count / tally.n).astype(self.dtype)
         log_weights = self.answer(likelihood, share, float(tally.n), u)
         weights = np.exp(log_weights.astype(np.float64))
-        return Prior(theta / unit, weights / weights.sum())
+        weights /= weights.sum()
+        scale = mean_in_agreement(float(weights @ theta), x, count) / unit
+        return Prior(theta * scale, weights)
 
     def answer(self, likelihood: Likelihood, share: Array, n: float, u: Array) -> Array:
         """Log-weights of the atoms after the last block."""
@@ -271,6 +275,23 @@ class Priorformer:
             ],
             axis=1,
         ).astype(self.dtype)
+
+
+def mean_in_agreement(mean: float, x: Array, count: Array) -> float:
+    """The factor that brings the mean of a prior within one standard error of the mean count, where events are rare.
+
+    Below RARE the network was hardly trained: the shape of the prior is then a guess, but its mean is not.
+
+    >>> mean_in_agreement(5.0, np.array([4]), np.array([9])), mean_in_agreement(1e-3, np.array([0]), np.array([10**9]))
+    (1.0, 1e-06)
+    """
+    n = int(count.sum())
+    observed = float(count @ x) / n
+    if observed >= RARE:
+        return 1.0
+    variance = max(float(count @ (x - observed) ** 2) / n, 1.0 / n)
+    error = math.sqrt(variance / n)
+    return min(max(mean, observed - error), observed + error) / mean
 
 
 class EmTrack:
