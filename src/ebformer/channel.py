@@ -42,11 +42,13 @@ def deviance(x: ArrayLike, mean: ArrayLike) -> NDArray[np.float64]:
     >>> round(float(deviance(1, 1e-30)), 6)
     68.077553
     """
-    x, mean = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(mean, dtype=np.float64))
+    x, mean = np.asarray(x, dtype=np.float64), np.asarray(mean, dtype=np.float64)
+    positive = np.where(x > 0, x, 1.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio, excess = mean / x, (mean - x) / x
-        # Near x, log1p keeps the error at eps |mean - x|, not eps x; far below it, where excess rounds to -1, log does.
-        log_ratio = np.where(excess > -0.5, np.log1p(excess), np.log(ratio))
+        excess = (mean - x) / positive
+        log_ratio = np.asarray(np.log(mean / positive))
+        # Near x, log1p keeps the error at eps |mean - x|, not eps x; far below it, excess rounds to -1 and log does.
+        np.log1p(excess, out=log_ratio, where=np.abs(excess) < 0.5)
         return np.where(x > 0, x * (excess - log_ratio), mean)
 
 

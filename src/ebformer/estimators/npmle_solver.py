@@ -21,6 +21,8 @@ from ebformer.posterior import Floats
 
 EM_STEPS = 15
 RUNGS = 12
+FINISH = 1e-10
+"""Newton gets here at no cost, and estimates then agree to six digits; the tolerance is what is promised."""
 
 
 class Solution(NamedTuple):
@@ -51,13 +53,13 @@ def maximise(sample: Sample, tolerance: float) -> Solution:
     points, columns = lattice, kernel
     best = Solution(lattice, dense, np.inf, 0)
     top = lattice[:0]
-    for _ in range(RUNGS):
+    for rung in range(RUNGS):
         new = np.setdiff1d(np.concatenate([halve(points, weights), top]), points)
         order = np.argsort(np.concatenate([points, new]), kind="stable")
         points = np.concatenate([points, new])[order]
         columns = np.concatenate([columns, sample.kernel(new)], axis=1)[:, order]
         weights = np.concatenate([weights, np.zeros(new.size)])[order]
-        weights, steps = reweigh(columns, sample.q, weights, weights, max(tolerance, 1e-15))
+        weights, steps = reweigh(columns, sample.q, weights, weights, max(tolerance / 4**rung, 1e-15))
         atoms, masses, slides = slide(sample, lattice, *unite(lattice, points, weights))
         iterations += steps + slides
         found = weights > 0
@@ -66,7 +68,7 @@ def maximise(sample: Sample, tolerance: float) -> Solution:
             gap = max(float(d.max()) - 1, 0.0)
             if gap < best.gap:
                 best = Solution(theta, w, gap, 0)
-            if gap <= tolerance:
+            if gap <= min(tolerance, FINISH):
                 return best._replace(iterations=iterations)
         top = top[d > 1]
     return best._replace(iterations=iterations)
@@ -194,7 +196,7 @@ def unite(lattice: Floats, points: Floats, weights: Floats) -> tuple[Floats, Flo
     apart = (place[1:] - place[:-1] > 0.7) & (i[1:] - i[:-1] > 1)
     group = np.concatenate([[0], np.cumsum(apart)])
     mass = np.bincount(group, weights=w)
-    return np.bincount(group, weights=w * theta) / mass, mass
+    return np.bincount(group, weights=w * theta) / mass, np.asarray(mass, dtype=np.float64)
 
 
 def slide(sample: Sample, lattice: Floats, theta: Floats, w: Floats, steps: int = 15) -> tuple[Floats, Floats, int]:
