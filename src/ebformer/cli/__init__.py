@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import sys
+import warnings
 from typing import NoReturn
 
 import click
@@ -71,6 +72,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _exit_code(arguments: list[str] | None) -> int:
+    warnings.showwarning = lambda message, *_, **__: click.echo(f"ebformer: {message}", err=True)
     try:
         code = ebformer.main(args=arguments, prog_name="ebformer", standalone_mode=False)
         sys.stdout.flush()

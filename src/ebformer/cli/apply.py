@@ -54,8 +54,9 @@ def command(
     fit = Fit.load(rule)
     named = {"count": count, "exposure": exposure, "group": group}
     columns = replace(fit.columns, **{role: name for role, name in named.items() if name is not None})
-    with open_table(file) as opened, options.progress("Scoring", opened.connection.query_progress):
-        observations = observe(opened.table, columns, missing)
+    with open_table(file) as opened:
+        with options.progress("Reading", opened.connection.query_progress):
+            observations = observe(opened.table, columns, missing)
         room_for(fit.new_columns(wanted), opened.table.names)
         deliver(opened, fit, observations, wanted, output)
     options.say(f"{int(observations.keys.rows.sum()):,} rows scored with {rule}")

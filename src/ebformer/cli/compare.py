@@ -64,4 +64,4 @@ def command(
     options.say(ASSUMPTION)
     for score in scores:
         if score.refusal is not None:
-            options.say(f"left out {score.method}: {score.refusal}")
+            options.say(f"left out {score.method}: {score.refusal.partition(';')[0]}")

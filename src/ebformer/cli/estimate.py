@@ -67,12 +67,13 @@ def command(
         check_output(output)
     if save is not None:
         check_folder(save)
-    with open_table(file) as opened, options.progress("Estimating", opened.connection.query_progress):
+    with open_table(file) as opened:
         columns = Columns(options.count_column(opened, count, exposure, group), exposure, group)
-        observations = observe(opened.table, columns, missing)
-        fit = fit_table(observations, estimator)
-        room_for(fit.new_columns(wanted), opened.table.names)
-        checks = check_fit(fit, observations, np.random.default_rng(0))
+        with options.progress("Estimating", opened.connection.query_progress):
+            observations = observe(opened.table, columns, missing)
+            fit = fit_table(observations, estimator)
+            room_for(fit.new_columns(wanted), opened.table.names)
+            checks = check_fit(fit, observations, np.random.default_rng(0))
         deliver(opened, fit, observations, wanted, output)
     if save is not None:
         fit.save(save)
@@ -94,7 +95,8 @@ def deliver(file: TableFile, fit: Fit, observations: Observations, wanted: Wante
     if output is None and sys.stdout.isatty():
         _first_look(file, rows)
     else:
-        file.write(rows, output or "-", observations.columns)
+        with options.progress("Writing", file.connection.query_progress):
+            file.write(rows, output or "-", observations.columns)
     if observations.missing:
         options.say(f"{observations.missing:,} rows have a missing entry and were kept without answers")
 
