@@ -11,6 +11,9 @@ from typing import Any
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 
+DEFAULT = "priorformer"
+"""The method of those who name none."""
+
 CLASSICAL = {
     "mle": "mle.Mle",
     "robbins": "robbins.Robbins",
@@ -95,10 +98,3 @@ def _shipped() -> dict[str, str]:
 
 CATALOGUE = Catalogue()
 """Every method by name."""
-
-
-def __getattr__(name: str) -> str:
-    # Which networks are shipped is looked up when it matters, not when this module is imported.
-    if name == "DEFAULT":
-        return "priorformer" if "priorformer" in _shipped() else "npmle"
-    raise AttributeError(name)

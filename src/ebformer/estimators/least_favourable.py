@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln
 
-from ebformer.errors import ConvergenceError, InputError
+from ebformer.errors import InputError
 from ebformer.posterior import Floats
 from ebformer.prior import Prior
 from ebformer.rule import Convergence
@@ -25,8 +25,8 @@ from ebformer.rule import Convergence
 TOLERANCE = 1e-6
 """A prior is certified when no rate in [0, theta_max] has a risk above mmse (1 + TOLERANCE)."""
 MEANING = "largest risk on [0, theta_max] / mmse - 1"
-LARGEST = 1e5
-"""The largest theta_max; the cost grows with it."""
+LARGEST = 1e4
+"""The largest theta_max. The cost grows with it: 0.2 s of one core at 50, 1 s at 200, 4 s at 1000, 10 s at 3000."""
 
 FLOOR = 3e-7
 SPACING = 0.12
@@ -53,9 +53,9 @@ def least_favourable(theta_max: float) -> tuple[Prior, Convergence]:
     everywhere = _Risks(float(theta_max))
     a, w, steps = _first_atoms(everywhere)
     a, w, gap, taken = _exchange(everywhere, a, w)
+    answer = everywhere.prior(a, w), Convergence(gap, steps + taken, gap <= TOLERANCE, MEANING)
     if gap > TOLERANCE:
-        raise ConvergenceError(f"no prior was certified for theta_max = {theta_max:g}: the gap is {gap:.2g}")
-    answer = everywhere.prior(a, w), Convergence(gap, steps + taken, True, MEANING)
+        return answer
     # The floor can go: all of it where the lowest atom alone bounds the risk at 0, else what is above that atom.
     risks = _Risks(float(theta_max), below=0.0 if a[0] ** 2 < everywhere.mmse(a, w) else a[0])
     a, w, gap, more = _exchange(risks, a, w / w.sum() * risks.rest)
@@ -67,7 +67,7 @@ def least_favourable(theta_max: float) -> tuple[Prior, Convergence]:
 def _exchange(risks: _Risks, a: Floats, w: Floats) -> tuple[Floats, Floats, float, int]:
     """Settle the atoms, look for rates whose risk is too large, and add atoms there until there is none."""
     steps = 0
-    for _ in range(30):
+    for _ in range(60):
         a, w, taken = _climb(risks, a, w, BARRIER / a.size, move=True)
         a, w = _joined(a, w, risks.rest)
         steps += taken
