@@ -9,20 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ebformer.pretraining.priorformer_batches import Batch
+from ebformer.transformer.em_track import CHECK, LARGEST_PULL, LEAST_PULL, LOWEST_LOG_WEIGHT, STRIDE, momentum
 from ebformer.transformer.grid import PER_CELL, SPACING
-from ebformer.transformer.priorformer import (
-    CHECK,
-    FAR,
-    LARGEST_LOG_N,
-    LARGEST_PULL,
-    LEAST_PULL,
-    LOWEST_LOG_WEIGHT,
-    STATIC_FEATURES,
-    STRIDE,
-    TRACK_FEATURES,
-    PriorformerConfig,
-    momentum,
-)
+from ebformer.transformer.priorformer import FAR, LARGEST_LOG_N, STATIC_FEATURES, TRACK_FEATURES, PriorformerConfig
 
 
 def rms_norm(h: Tensor) -> Tensor:

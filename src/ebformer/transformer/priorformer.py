@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ebformer.errors import InputError
 from ebformer.prior import Prior
 from ebformer.tally import Tally
+from ebformer.transformer.em_track import LOWEST_LOG_WEIGHT, EmTrack, em_factor
 from ebformer.transformer.grid import (
     LOWEST,
     PER_CELL,
@@ -40,14 +41,6 @@ FAR = -1e4
 """Added to the attention logits of cells out of reach."""
 LARGEST_LOG_N = 14.5
 """log n is read up to here (about two million units, the most in training); beyond, only the data sharpen."""
-LOWEST_LOG_WEIGHT = -60.0
-"""No atom is ever given up for good."""
-STRIDE = 1.8
-"""An accelerated EM step is 1 + STRIDE * momentum times as long as a plain one."""
-CHECK = 4
-"""Every so many steps the direction of the momentum is checked."""
-LEAST_PULL, LARGEST_PULL = -3.0, 10.0
-"""Bounds of log D in an accelerated EM step: momentum must not carry an atom where nothing brings it back."""
 RARE = 0.02
 """Mean counts below this were hardly seen in training."""
 LARGEST_GRID = 2**17
@@ -206,20 +199,23 @@ class Priorformer:
         if tally.exposure is not None:
             order = np.argsort(x / t, kind="stable")
             x, t, count = x[order], t[order], count[order]
-        first, last = extent(x, t)
+        theta, weights = self.read(x, t, count)
+        scale = mean_in_agreement(float(weights @ theta), x, count) / unit
+        return Prior(theta * scale, weights)
+
+    def read(self, x: Array, exposure: Array, count: Array) -> tuple[Array, Array]:
+        """The network's own answer, atoms and weights, to observations sorted by x / exposure of mean exposure 1."""
+        first, last = extent(x, exposure)
         if last - first > LARGEST_GRID:
             raise InputError(
                 f"the counts reach up to {int(x.max()):,}, too wide a range for priorformer: count in larger units"
             )
-        theta = atoms(first, last)
-        likelihood = Likelihood.of(x, t, theta, self.dtype)
+        theta, n = atoms(first, last), float(count.sum())
+        likelihood = Likelihood.of(x, exposure, theta, self.dtype)
         u = LOWEST + SPACING * (PER_CELL * np.arange(first, last) + (PER_CELL - 1) / 2)
-        share: Array = (count / tally.n).astype(self.dtype)
-        log_weights = self.answer(likelihood, share, float(tally.n), u)
+        log_weights = self.answer(likelihood, (count / n).astype(self.dtype), n, u)
         weights = np.exp(log_weights.astype(np.float64))
-        weights /= weights.sum()
-        scale = mean_in_agreement(float(weights @ theta), x, count) / unit
-        return Prior(theta * scale, weights)
+        return theta, weights / weights.sum()
 
     def answer(self, likelihood: Likelihood, share: Array, n: float, u: Array) -> Array:
         """Log-weights of the atoms after the last block."""
@@ -292,56 +288,6 @@ def mean_in_agreement(mean: float, x: Array, count: Array) -> float:
     variance = max(float(count @ (x - observed) ** 2) / n, 1.0 / n)
     error = math.sqrt(variance / n)
     return min(max(mean, observed - error), observed + error) / mean
-
-
-class EmTrack:
-    """EM with momentum on the log-weights l: v <- beta v + alpha log D(l), l <- l + v.
-
-    Plain EM is alpha = 1, beta = 0. Near the maximum its steps contract with eigenvalues in [0, 1], for which the heavy
-    ball is stable while alpha < 2 (1 + beta): a hundred steps then do the work of thousands. Where the velocity turns
-    against the gradient of the likelihood it is dropped and the run starts anew (O'Donoghue and Candes 2015).
-    """
-
-    def __init__(self, likelihood: Likelihood, share: Array, log_weights: Array) -> None:
-        self.likelihood, self.share, self.run = likelihood, share, 0
-        self.log_weights, self.velocity = log_weights.copy(), np.zeros_like(log_weights)
-
-    def advance(self, steps: int) -> Array:
-        """The log-weights after so many more steps."""
-        likelihood, share, log_weights, velocity = self.likelihood, self.share, self.log_weights, self.velocity
-        for step in range(1, steps + 1):
-            self.run += 1
-            weights = np.exp(log_weights)
-            total = float(weights.sum())
-            d = likelihood.pull_back(share / likelihood.marginal(weights))
-            if step % CHECK == 0 and (d - 1.0 / total) * weights @ velocity < 0:
-                self.run = 1
-                velocity[:] = 0.0
-            beta = momentum(self.run)
-            np.log(d, out=d)
-            d += math.log(total)
-            np.maximum(d, LEAST_PULL, out=d)
-            np.minimum(d, LARGEST_PULL, out=d)
-            d *= 1.0 + STRIDE * beta
-            velocity *= beta
-            velocity += d
-            log_weights += velocity
-            log_weights -= math.log(total)
-        np.maximum(log_weights, LOWEST_LOG_WEIGHT, out=log_weights)
-        log_weights -= math.log(np.exp(log_weights).sum())
-        return log_weights.copy()
-
-
-def momentum(step: Any) -> Any:
-    """Nesterov's schedule, with no need to know how well the problem is conditioned."""
-    return step / (step + 3.0)
-
-
-def em_factor(likelihood: Likelihood, share: Array, log_weights: Array) -> tuple[Array, Array, Array]:
-    """The marginal f [..., m], share / f and the EM factor D [..., a] of log-weights [..., a]."""
-    f = likelihood.marginal(np.exp(log_weights))
-    ratio = share / f
-    return f, ratio, likelihood.pull_back(ratio)
 
 
 def clip(array: Array, low: float, high: float) -> Array:
