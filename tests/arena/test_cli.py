@@ -57,3 +57,14 @@ def test_the_example_of_the_issue_runs_and_resumes(tmp_path):
 def test_mistakes_are_named(arguments, complaint):
     with pytest.raises(InputError, match=complaint):
         invoke(*arguments, "--priors", "1", "--workers", "1")
+
+
+def test_given_tallies_are_compared_with_published_regrets(tmp_path):
+    tallies, published = tmp_path / "tallies.csv", tmp_path / "published.csv"
+    tallies.write_text("world,n,tally,x,multiplicity,bayes\nw,2,0,5,2,6\nw,2,1,3,2,5\n")
+    published.write_text("world,n,tally,estimator,regret\nw,2,0,mle,1\nw,2,1,mle,4\nw,2,0,T24r,0.5\nw,2,1,T24r,6\n")
+    shown = invoke(
+        "--tallies", str(tallies), "--published", str(published), "--estimators", "mle", "--workers", "1"
+    ).output
+    assert "mle (published): regrets agree with ours to 0.0e+00, relative, on 2 tallies" in shown
+    assert "T24r" in shown

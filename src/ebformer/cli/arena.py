@@ -86,7 +86,7 @@ def command(
     with _backend(cluster):
         losses = Arena(chosen, trials).run(output, workers, progress=sys.stderr.isatty())
     if published is not None:
-        losses = losses + read_published(published, losses)
+        losses = losses + _beside(read_published(published, losses), losses)
     # Tables keep the order in which estimators first appear: as they were named, then the published ones.
     order = {name: position for position, name in enumerate(chosen)}
     losses.sort(key=lambda loss: order.get(loss.estimator, len(order)))
@@ -106,6 +106,18 @@ def _estimators(names: str, theta_max: str) -> dict[str, Estimator]:
 
     known = {} if theta_max == "random" else {"minimax": {"theta_max": float(theta_max)}}
     return {name: estimator(name, **known.get(name, {})) for name in names.split(",")}
+
+
+def _beside(published: list[Loss], ours: list[Loss]) -> list[Loss]:
+    """Others' estimators join the tables; of those that are also ours it is said how closely the two agree."""
+    regret = {(loss.key, f"{loss.estimator} (published)"): loss.regret for loss in ours}
+    apart: dict[str, list[float]] = {}
+    for loss in published:
+        if (own := regret.get((loss.key, loss.estimator))) is not None:
+            apart.setdefault(loss.estimator, []).append(abs(own / loss.regret - 1))
+    for name, relative in apart.items():
+        click.echo(f"{name}: regrets agree with ours to {max(relative):.1e}, relative, on {len(relative)} tallies")
+    return [loss for loss in published if loss.estimator not in apart]
 
 
 def _world(name: str, theta_max: str) -> World:
