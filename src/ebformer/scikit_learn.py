@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from ebformer.estimators.catalogue import DEFAULT, find
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from ebformer.binning import coarsened
 from ebformer.estimators.base import Estimator
+from ebformer.estimators.catalogue import DEFAULT, find
 from ebformer.tally import Tally
 
 

@@ -15,7 +15,7 @@ FeatureMap = Literal["identity", "elu+1", "relu"]
 Embedding = Literal["linear", "stabilised"]
 
 FREQUENCIES = (0.5, 1.0, 2.0, 4.0)
-"""Angular frequencies of the sines and cosines of z in the stabilised embedding; one unit of z is one standard deviation."""
+"""Angular frequencies of the sines and cosines of z in the stabilised embedding; z has standard deviation 1."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Architecture:
     `h += gain * attention(norm(h)); h += gain * mlp(norm(h))`.
 
     The `linear` embedding is `[x, 1]` with a GELU output, as published. The `stabilised` one feeds z = 2 sqrt(x + 3/8),
-    its sines and cosines, log(1 + x) and, where `sees_n`, log n, and answers (z + delta)^2 / 4: untrained, delta is 0 and the network is the
-    MLE up to 3/8.
+    its sines and cosines, log(1 + x) and, where `sees_n`, log n, and answers (z + delta)^2 / 4: untrained, delta is 0
+    and the network is the MLE up to 3/8.
 
     >>> Architecture(weight_sets=2, embedding="linear").parameters
     25601
@@ -47,7 +47,7 @@ class Architecture:
     """Linear attention only: divide by the sum of the kernel (Katharopoulos et al.) instead of by n (L24r)."""
     embedding: Embedding = "stabilised"
     sees_n: bool = True
-    """Stabilised embedding only. Attention sees proportions alone, so without this a network cannot tell 100 units from a million."""
+    """Stabilised embedding only. Attention sees proportions alone: without this, 100 units look like a million."""
     largest_n: float = 1e9
     """Where `sees_n`: a larger sample is presented as one of this size, the largest that training told apart."""
     gain: float = 0.5
