@@ -43,10 +43,10 @@ class NpmleEm(Estimator):
     def fit(self, tally: Tally) -> BayesRule:
         """Run EM from the flat start until it slows down."""
         rates = tally.values / tally.exposures
-        theta = np.linspace(np.sqrt(rates.min()), np.sqrt(rates.max()), self.nodes) ** 2
-        if theta[0] == theta[-1]:
-            done = Convergence(0.0, 0, True, MEANING)
-            return BayesRule(self.name, Prior(theta[:1], [1.0]), convergence=done)
+        low, high = float(rates.min()), float(rates.max())
+        if low == high:
+            return BayesRule(self.name, Prior([low], [1.0]), convergence=Convergence(0.0, 0, True, MEANING))
+        theta = np.linspace(np.sqrt(low), np.sqrt(high), self.nodes) ** 2
         kernel = np.exp(-deviance(tally.values[:, None], tally.exposures[:, None] * theta))
         width = np.gradient(theta)
         weights, moved, step = expectation_maximisation(
