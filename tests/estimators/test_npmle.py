@@ -114,10 +114,9 @@ def test_closed_form_of_two_values_that_merge() -> None:
 
 
 def test_closed_form_of_zeros_and_one_positive_value() -> None:
-    """Counts 0 (m times) and x far away: atoms 0 and s, where both D(0) = 1 and D(s) = 1 with D'(s) = 0.
+    """A fraction q of counts x far from 0, the rest 0: atoms 0 and s, the latter with weight v.
 
-    With weight v on s: f(0) = 1 - v + v e^-s, f(x) = v p(x|s), and D(s) = 1 gives the fraction q of x as
-    q = v (1 - e^-s / f(0) (1 - q)); D(0) = 1 gives f(0) = 1 - q, so v (1 - e^-s) = q; D'(s) = 0 gives s / (1 - e^-s) = x.
+    D(0) = 1 gives f(0) = 1 - q, which is 1 - v (1 - e^-s); D'(s) = 0 then gives s / (1 - e^-s) = x.
     """
     q, x = 0.25, 6
     s = brentq(lambda s: s / -np.expm1(-s) - x, 1.0, 7.0, xtol=1e-15)
