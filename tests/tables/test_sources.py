@@ -161,9 +161,10 @@ def test_a_wrong_column_is_answered_with_the_nearest(home: str) -> None:
 
 
 @pytest.mark.parametrize("home", HOMES)
-def test_nothing_is_overwritten(home: str) -> None:
-    with pytest.raises(InputError, match="already has a column 'upper'"):
-        shrink(HOMES[home]({**a_table(5), "upper": [0.0] * 5}), "goals", method="npmle")
+@pytest.mark.parametrize("name", ["upper", "Estimate"])
+def test_nothing_is_overwritten(home: str, name: str) -> None:
+    with pytest.raises(InputError, match=f"already has a column '{name}'"):
+        shrink(HOMES[home]({**a_table(5), name: [0.0] * 5}), "goals", method="npmle")
 
 
 def test_pandas_keeps_its_index_and_its_types() -> None:

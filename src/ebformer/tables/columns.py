@@ -51,15 +51,15 @@ class Columns:
 
 
 def room_for(new: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse to overwrite: the new columns must not exist yet.
+    """Refuse to overwrite: the new columns must not exist yet, in capitals neither, since SQL takes them for the same.
 
     >>> room_for(["estimate"], ["name", "estimate"])
     Traceback (most recent call last):
     ...
     ebformer.errors.InputError: the table already has a column 'estimate': rename or drop it first
     """
-    for name in new:
-        if name in names:
+    for name in names:
+        if name.lower() in new:
             raise InputError(f"the table already has a column {name!r}: rename or drop it first")
 
 

@@ -193,12 +193,13 @@ def _distinct_names(header: list[str]) -> list[str]:
     >>> _distinct_names(["", "a", "A"])
     ['column_1', 'a', 'A_3']
     """
-    names: list[str] = []
+    names: dict[str, str] = {}
     for number, name in enumerate(header, start=1):
         name = name or f"column_{number}"
-        taken = {other.lower() for other in names}
-        names.append(name if name.lower() not in taken else f"{name}_{number}")
-    return names
+        while name.lower() in names:
+            name = f"{name}_{number}"
+        names[name.lower()] = name
+    return list(names.values())
 
 
 def _must_exist(path: str) -> None:
