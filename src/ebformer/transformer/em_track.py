@@ -40,7 +40,7 @@ class EmTrack:
         for step in range(1, steps + 1):
             self.run += 1
             weights = np.exp(log_weights)
-            total = float(weights.sum())
+            total = float(np.add.reduce(weights))
             d = likelihood.pull_back(share / likelihood.marginal(weights))
             if step % CHECK == 0 and (d - 1.0 / total) * weights @ velocity < 0:
                 self.run = 1

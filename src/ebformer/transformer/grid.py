@@ -84,8 +84,15 @@ def relative_likelihood(x: NDArray[Any], theta: Floats, exposure: NDArray[Any] |
     >>> relative_likelihood(np.array([4]), np.array([1.0, 4.0])).round(4).tolist()
     [[0.0785], [1.0]]
     """
-    mean = np.multiply.outer(theta, np.broadcast_to(exposure, x.shape))
-    return np.asarray(np.maximum(np.exp(xlogy(x, mean) - mean - (xlogy(x, x) - x)), NEGLIGIBLE))
+    x, t = np.asarray(x, dtype=np.float64), np.broadcast_to(exposure, x.shape)
+    most = x * np.log(t) - xlogy(x, x) + x
+    with np.errstate(divide="ignore"):
+        log_theta = np.maximum(np.log(theta), -1e280)  # finite, so that x = 0 gives 0 under theta = 0
+    logarithm: Floats = np.multiply.outer(log_theta, x)
+    logarithm -= np.multiply.outer(theta, t)
+    logarithm += most
+    np.maximum(np.exp(logarithm, out=logarithm), NEGLIGIBLE, out=logarithm)
+    return logarithm
 
 
 @dataclass(frozen=True, eq=False)
