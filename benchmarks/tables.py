@@ -82,7 +82,7 @@ def main() -> None:
             cells = (kind, f"{rows:,}", f"`{options}`", f"{size:,.0f} MB", f"{seconds:.1f} s", f"{processor:.1f} s")
             lines.append(f"| {' | '.join(cells)} | {gigabytes:.2f} GB |")
             print(lines[-1], flush=True)
-    RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
