@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ebformer.pretraining.loop import Row
     from ebformer.pretraining.recipe import Recipe
 
-CARD_SIZES, CARD_PRIORS, CARD_SEED = (128, 512, 2048, 8192), 100, 20261115
+CARD_SIZES, CARD_PRIORS, CARD_SEED = (128, 512, 2048, 8192), 60, 20261115
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -58,7 +58,6 @@ def command(
         from ebformer.pretraining import runs
     except ImportError as error:
         raise InputError("training needs torch: install ebformer[train]") from error
-    from ebformer.transformer import zoo
 
     folder = folder or Path("runs") / Path(name).stem
     if shelf is not None:
@@ -69,9 +68,8 @@ def command(
             _select(_changed(_recipe(name), steps, seed), folder, minutes)
             return
         recipe = runs.begin(folder, _changed(_recipe(name), steps, seed), minutes, resume)
-        start = zoo.load(recipe.start) if recipe.start else None
         with _Progress(recipe, enabled=first) as watch:
-            runs.run(folder, recipe, start, device, watch)
+            runs.run(folder, recipe, device, watch)
 
 
 def _recipe(name: str) -> Recipe:

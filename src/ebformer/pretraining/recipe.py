@@ -84,8 +84,8 @@ class Recipe:
     """One token per distinct value, or one per unit."""
     one_prior: bool = False
     """All tallies of a step share a prior up to theta_max, as published."""
-    start: str = ""
-    """The recipe whose weights this one starts from."""
+    start: tuple[str, ...] = ()
+    """The recipes from the mean of whose weights this one starts (Wortsman et al. 2022 call such a mean a soup)."""
 
     @property
     def world(self) -> World:
@@ -109,7 +109,8 @@ class Recipe:
 
     def batch(self, tallies: Tallies, weights: Floats) -> Batch:
         """Tallies as tensors, each with its weight in the loss."""
-        tokens = Tokens.of(self.architecture, tallies.x, tallies.multiplicity, tallies.lengths)
+        told = replace(self.architecture, largest_n=np.inf)
+        tokens = Tokens.of(told, tallies.x, tallies.multiplicity, tallies.lengths)
         scale = (tallies.mean + 0.25) ** self.theta_power * tallies.n**-self.n_power
         weight = tokens.share * torch.from_numpy((weights / scale / len(scale)).astype(np.float32))[tokens.tally]
         return Batch(tokens, torch.from_numpy(tallies.target.astype(np.float32)), weight)
@@ -148,6 +149,7 @@ class Recipe:
             "training": Training(**training | {"betas": tuple(training["betas"])}),
             "worlds": tuple(description["worlds"]),
             "n": tuple(description["n"]),
+            "start": tuple(description["start"]),
         }
         return cls(**description | nested)
 
@@ -166,35 +168,32 @@ def regret(network: Network, tokens: Tokens, bayes: Tensor) -> float:
     return float((tokens.share * (answer - bayes) ** 2).sum() / (len(tokens.start) - 1))
 
 
+def legs(name: str, long: Recipe, short: Training, last: Training, tallies: int, weight_sets: int) -> dict[str, Recipe]:
+    """The legs of a shipped network: any number of units; up to the paper's 512; and, from their mean, up to 2048."""
+    capped = replace(long, architecture=replace(long.architecture, weight_sets=weight_sets, largest_n=512.0))
+    capped = replace(capped, tallies=tallies)
+    return {
+        f"{name}-long": long,
+        f"{name}-short": replace(capped, training=short, n=(32, 512), n_power=0.5, start=(f"{name}-long",)),
+        name: replace(capped, training=last, n=(32, 2048), n_power=0.4, start=(f"{name}-long", f"{name}-short")),
+    }
+
+
 LONG = Recipe(Architecture(), Training(steps=2400, learning_rate=0.006, muon=3.0, average=0.995))
-"""Told n up to 65,536: sharp at any size on worlds like those it was trained on."""
-
-
-def short(long: Recipe, name: str, steps: int, learning_rate: float, tallies: int, weight_sets: int) -> Recipe:
-    """The second leg: up to the paper's 512 units, larger samples being presented as 512."""
-    return replace(
-        long,
-        architecture=replace(long.architecture, largest_n=512.0, weight_sets=weight_sets),
-        training=replace(long.training, steps=steps, learning_rate=learning_rate, warmup=100),
-        n=(32, 512),
-        n_power=0.5,
-        tallies=tallies,
-        start=name,
-    )
-
-
 LINEAR = replace(LONG, architecture=Architecture(attention="linear"))
 FIXED = replace(
-    LONG, theta_max=50.0, start="T24r-long", training=replace(LONG.training, steps=1500, learning_rate=0.004, warmup=50)
+    LONG,
+    theta_max=50.0,
+    training=replace(LONG.training, steps=1500, learning_rate=0.004, warmup=50),
+    start=("T24r-long",),
 )
+SHORT = replace(LONG.training, learning_rate=0.004, warmup=100)
+LAST = replace(LONG.training, learning_rate=0.002, warmup=50, seed=1)
 
 RECIPES: dict[str, Recipe] = {
-    "T24r": short(LONG, "T24r-long", 3200, 0.004, tallies=48, weight_sets=2),
-    "L24r": short(LINEAR, "L24r-long", 3000, 0.005, tallies=48, weight_sets=24),
-    "T24f": short(FIXED, "T24f-long", 3500, 0.004, tallies=64, weight_sets=2),
-    "T24r-long": LONG,
-    "L24r-long": LINEAR,
-    "T24f-long": FIXED,
+    **legs("T24r", LONG, replace(SHORT, steps=1700), replace(LAST, steps=400), tallies=48, weight_sets=2),
+    **legs("L24r", LINEAR, replace(SHORT, steps=1500, learning_rate=0.005), replace(LAST, steps=100), 48, 24),
+    **legs("T24f", FIXED, replace(SHORT, steps=1600), replace(LAST, steps=100), tallies=64, weight_sets=2),
     "paper": Recipe(
         Architecture(embedding="linear"),
         Training(50_000, learning_rate=0.02, schedule="step", warmup=0, betas=(0.9, 0.999), epsilon=0.01, clip=None),
@@ -210,4 +209,4 @@ RECIPES: dict[str, Recipe] = {
         Architecture(layers=4, width=16, heads=4), Training(steps=300, warmup=30), theta_max=10.0, n=(32, 512)
     ),
 }
-"""What the zoo ships, in two legs each; `paper` is the published protocol; `smoke` takes under a minute."""
+"""What the zoo ships, in three legs each; `paper` is the published protocol; `smoke` takes under a minute."""

@@ -20,6 +20,7 @@ from ebformer.pretraining.loop import Row, train
 from ebformer.pretraining.network import Network
 from ebformer.pretraining.recipe import RECIPES, Recipe, loss
 from ebformer.transformer import weights as weights_file
+from ebformer.transformer import zoo
 from ebformer.transformer.architecture import Architecture
 from ebformer.transformer.weights import Weights
 
@@ -78,30 +79,46 @@ def seconds_per_step(recipe: Recipe, steps: int = 8) -> float:
 def run(
     folder: Path,
     recipe: Recipe,
-    start: Weights[Architecture] | None = None,
     device: str = "cpu",
     watch: Callable[[Row], None] = lambda row: None,
 ) -> Network:
-    """Train by the recipe, from fresh weights or from those of another network, or continue what the folder holds."""
+    """Train by the recipe, from fresh weights or from those of other networks, or continue what the folder holds."""
     torch.manual_seed(recipe.training.seed)
     network = Network(recipe.architecture)
-    if start is not None:
-        network.load_state_dict(untied(start, recipe.architecture))
+    if recipe.start and not (folder / "state.pt").exists():
+        network.load_state_dict(mean_of([found(name, folder.parent, recipe.architecture) for name in recipe.start]))
     return train(network.to(device), recipe.task(), recipe.training, folder, watch=watch, evaluate_every=250)
 
 
-def untied(start: Weights[Architecture], architecture: Architecture) -> dict[str, torch.Tensor]:
-    """The arrays of a network with as many weight sets or more that answers as `start` does."""
+Arrays = dict[str, torch.Tensor]
+
+
+def found(name: str, beside: Path, architecture: Architecture) -> Arrays:
+    """The arrays of a network for this architecture: from the run of that name beside this one, or from the zoo."""
+    if (beside / name / "state.pt").exists():
+        recipe, network, _ = averaged(beside / name)
+        return untied(network.state_dict(), recipe.architecture, architecture)
+    weights = zoo.load(name)
+    given = {array: torch.from_numpy(np.array(values)) for array, values in weights.arrays.items()}
+    return untied(given, weights.config, architecture)
+
+
+def untied(given: Arrays, tied: Architecture, architecture: Architecture) -> Arrays:
+    """The arrays of a network with as many weight sets or more that answers as the given one does."""
     layer_of = {architecture.set_of(layer): layer for layer in reversed(range(architecture.layers))}
-    found = {}
+    arrays = {}
     for name in architecture.shapes():
-        part, _, rest = name.partition(".")
         source = name
-        if part == "sets":
-            which, _, array = rest.partition(".")
-            source = f"sets.{start.config.set_of(layer_of[int(which)])}.{array}"
-        found[name] = torch.from_numpy(np.array(start.arrays[source]))
-    return found
+        if name.startswith("sets."):
+            _, which, array = name.split(".", 2)
+            source = f"sets.{tied.set_of(layer_of[int(which)])}.{array}"
+        arrays[name] = given[source]
+    return arrays
+
+
+def mean_of(several: list[Arrays]) -> Arrays:
+    """The mean of the weights of networks that share an ancestor."""
+    return {name: torch.stack([arrays[name] for arrays in several]).mean(0) for name in several[0]}
 
 
 def averaged(folder: Path) -> tuple[Recipe, Network, list[Row]]:
@@ -137,7 +154,7 @@ def ship(folder: Path, path: Path) -> Weights[Architecture]:
 
 def legs(recipe: Recipe) -> list[Recipe]:
     """The recipe and those it started from: what the weights have seen in all."""
-    return [recipe, *(legs(RECIPES[recipe.start]) if recipe.start in RECIPES else [])]
+    return [recipe, *(leg for name in recipe.start if name in RECIPES for leg in legs(RECIPES[name]))]
 
 
 def arrays(network: nn.Module) -> dict[str, np.ndarray]:

@@ -21,7 +21,7 @@ def network_card(name: str, weights: Weights[Architecture], losses: Iterable[Los
     sizes, x = recipe["n"], weights.trained_range("x")
     theta_max = recipe["theta_max"]
     law = "random, the paper's law with a floor of 1" if theta_max is None else f"fixed at {theta_max:g}"
-    start = f"the weights of {recipe['start']}" if recipe["start"] else "fresh weights"
+    start = f"the mean weights of {' and '.join(recipe['start'])}" if recipe["start"] else "fresh weights"
     capped = f"; a larger sample is presented as one of {a.largest_n:.0f}" if a.largest_n <= sizes[1] else ""
     sets = "one weight set" if a.weight_sets == 1 else f"{a.weight_sets} weight sets"
     return f"""# {name}

@@ -49,7 +49,7 @@ class Architecture:
     sees_n: bool = True
     """Stabilised embedding only. Attention sees proportions alone: without this, 100 units look like a million."""
     largest_n: float = 1e9
-    """Where `sees_n`: a larger sample is presented as one of this size, the largest that training told apart."""
+    """Where `sees_n`: in use (training always tells n), a larger sample is presented as one of this size."""
     gain: float = 0.5
     mlp: bool = True
 
