@@ -21,8 +21,8 @@ from ebformer.prior import Prior
 
 Floats = NDArray[np.float64]
 
-GAP = 1e-8
-"""The maximum is certified when no candidate rate would raise the likelihood at a rate above GAP."""
+GAP, ACCEPTED = 1e-8, 1e-6
+"""By how much a candidate rate may still promise to raise the log-likelihood: where to stop, and what is accepted."""
 
 
 def bounded_npmle(x: ArrayLike, share: ArrayLike, M: float, escaped: float = 0.0, candidates: int = 301) -> Prior:
@@ -48,13 +48,15 @@ def bounded_npmle(x: ArrayLike, share: ArrayLike, M: float, escaped: float = 0.0
     weights = np.zeros(candidates)
     weights[:: candidates // 10] = 1.0
     weights /= weights.sum()
-    for _ in range(500):
+    for _ in range(100):
         f = kernel @ weights
         gradient = (q / f) @ kernel
         if gradient.max() < 1 + GAP:
-            return Prior(theta[weights > 0], weights[weights > 0] / weights.sum())
+            break
         weights = _newton_step(kernel, q, f, gradient, weights)
-    raise ConvergenceError(f"the bounded NPMLE stopped at a gap of {gradient.max() - 1:.1e}: use fewer candidates")
+    if gradient.max() > 1 + ACCEPTED:
+        raise ConvergenceError(f"the bounded NPMLE stopped at a gap of {gradient.max() - 1:.1e}: use fewer candidates")
+    return Prior(theta[weights > 0], weights[weights > 0] / weights.sum())
 
 
 def _newton_step(kernel: Floats, q: Floats, f: Floats, gradient: Floats, weights: Floats) -> Floats:
