@@ -84,7 +84,7 @@ def test_tables_come_back_bit_for_bit(reference, tmp_path, suffix):
     assert list(map(repr, read(tmp_path / f"losses{suffix}"))) == list(map(repr, expected))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(cut=st.floats(0, 1), suffix=st.sampled_from([".csv", ".parquet"]))
 def test_a_journal_cut_anywhere_is_resumed_to_the_same_table(reference, tmp_path_factory, cut, suffix):
     path = tmp_path_factory.mktemp("cut") / f"losses{suffix}"
@@ -104,7 +104,7 @@ def test_a_killed_run_resumes_without_losing_or_changing_a_number(tmp_path):
         from ebformer.estimators.mle import Mle
         from ebformer.estimators.robbins import Robbins
         from ebformer.worlds import Multinomial, PointMass
-        trials = draw_trials([PointMass(), Multinomial()], [50, 400], priors=100, repeats=2)
+        trials = draw_trials([PointMass(), Multinomial()], [50, 400], priors=40, repeats=2)
         Arena({{"mle": Mle(), "robbins": Robbins()}}, trials).run({str(path)!r}, workers=1)
     """)
     run = subprocess.Popen([sys.executable, "-c", script])
@@ -115,10 +115,10 @@ def test_a_killed_run_resumes_without_losing_or_changing_a_number(tmp_path):
     run.wait()
     assert not path.exists()
     kept = Journal(path).losses
-    assert 0 < len(kept) < 2 * 2 * 100 * 2 * 2
-    resumed = Arena(ESTIMATORS, trials(priors=100)).run(path, workers=2)
+    assert 0 < len(kept) < 2 * 2 * 40 * 2 * 2
+    resumed = Arena(ESTIMATORS, trials(priors=40)).run(path, workers=2)
     assert set(map(repr, kept)) <= set(map(repr, resumed))  # not even the clock of a finished row is touched
-    assert numbers(resumed) == numbers(Arena(ESTIMATORS, trials(priors=100)).run(workers=2))
+    assert numbers(resumed) == numbers(Arena(ESTIMATORS, trials(priors=40)).run(workers=2))
 
 
 def test_a_finished_table_is_extended_by_new_estimators_only(reference, tmp_path):

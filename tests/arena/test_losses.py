@@ -19,36 +19,36 @@ KEY = Key("three atoms", 40, 0, 0)
 def test_mean_regret_is_mse_against_theta_minus_the_oracles():
     truth, rng = Truth.of(PRIOR), np.random.default_rng(0)
     exact, simulated = [], []
-    for _ in range(4000):
+    for _ in range(1500):
         theta = PRIOR.draw(40, rng)
         x = rng.poisson(theta)
         tally = Tally.of(x)
         estimates, oracle = Mle()(tally)(x), truth.bayes[np.searchsorted(truth.x, x)]
         exact.append(score(Case(KEY, tally, truth), "mle", Mle()).regret)
         simulated.append(np.mean((estimates - theta) ** 2) - np.mean((oracle - theta) ** 2))
-    noise = np.std(np.subtract(simulated, exact)) / np.sqrt(4000)
+    noise = np.std(np.subtract(simulated, exact)) / np.sqrt(1500)
     assert np.mean(simulated) == pytest.approx(np.mean(exact), abs=4 * noise)
     assert np.std(exact) < np.std(simulated)
 
 
 def test_mse_is_regret_plus_what_the_oracle_pays():
     truth, rng = Truth.of(PRIOR), np.random.default_rng(1)
-    losses = [score(Case(KEY, truth.draw(40, rng), truth), "mle", Mle()) for _ in range(4000)]
+    losses = [score(Case(KEY, truth.draw(40, rng), truth), "mle", Mle()) for _ in range(1500)]
     oracle = np.array([loss.mse - loss.regret for loss in losses])
-    assert oracle.mean() == pytest.approx(mmse(PRIOR), abs=4 * oracle.std() / np.sqrt(4000))
+    assert oracle.mean() == pytest.approx(mmse(PRIOR), abs=4 * oracle.std() / np.sqrt(1500))
     # The mean squared error of the MLE is E theta, whatever the prior.
     mse = np.array([loss.mse for loss in losses])
-    assert mse.mean() == pytest.approx(PRIOR.mean, abs=4 * mse.std() / np.sqrt(4000))
+    assert mse.mean() == pytest.approx(PRIOR.mean, abs=4 * mse.std() / np.sqrt(1500))
 
 
 def test_population_regret_is_the_mean_regret_of_a_fixed_rule_and_closed_form_for_the_mle():
     truth, rng = Truth.of(PRIOR), np.random.default_rng(2)
-    losses = [score(Case(KEY, truth.draw(40, rng), truth), "mle", Mle()) for _ in range(4000)]
+    losses = [score(Case(KEY, truth.draw(40, rng), truth), "mle", Mle()) for _ in range(1500)]
     population = {round(loss.population_regret, 9) for loss in losses}
     assert len(population) == 1
     assert population.pop() == pytest.approx(PRIOR.mean - mmse(PRIOR), rel=1e-8)
     regret = np.array([loss.regret for loss in losses])
-    assert regret.mean() == pytest.approx(losses[0].population_regret, abs=4 * regret.std() / np.sqrt(4000))
+    assert regret.mean() == pytest.approx(losses[0].population_regret, abs=4 * regret.std() / np.sqrt(1500))
 
 
 def test_population_regret_differs_from_regret_where_the_rule_depends_on_the_tally():
