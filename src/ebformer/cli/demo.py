@@ -6,10 +6,8 @@ from pathlib import Path
 
 import click
 
-from ebformer.cli import options
-
-METHODS = ("mle", "robbins", "gamma", "npmle")
-"""Shown beside the default method."""
+METHODS = ("npmle", "gamma", "robbins")
+"""Shown beside the default method; maximum likelihood is the count itself."""
 
 
 @click.command()
@@ -35,14 +33,14 @@ def command(context: click.Context, output: str) -> None:
     counts = np.arange(int(claims.values[-1]) + 1)
     rules = {name: find(name)(claims) for name in (DEFAULT, *(name for name in METHODS if name != DEFAULT))}
     low, high = rules[DEFAULT].posterior(counts).interval(0.9)
-    headings = ("claims", "policies", f"{DEFAULT} [90% interval]", *list(rules)[1:])
+    headings = ("claims", "policies", DEFAULT, "90% interval", *list(rules)[1:])
     drawn = Table(*headings, box=box.SIMPLE_HEAD, caption_justify="left")
-    drawn.caption = "claims expected next year, by claims made this year (La Royale Belge, Thyrion 1960)"
+    drawn.caption = "claims expected next year, by claims this year (La Royale Belge; Thyrion 1960)"
     for column in drawn.columns:
         column.justify = "right"
     for x, n in zip(counts, claims.multiplicity, strict=True):
         first, *others = (f"{rule(x).item():.3f}" for rule in rules.values())
-        drawn.add_row(str(x), f"{n:,}", f"{first} [{low[x]:.2f}, {high[x]:.2f}]", *others)
+        drawn.add_row(str(x), f"{n:,}", first, f"{low[x]:.2f} to {high[x]:.2f}", *others)
     Console().print(drawn)
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,4 +54,3 @@ def _report(context: click.Context, folder: Path) -> None:
     table, page = str(folder / "league.csv"), str(folder / "report.html")
     context.invoke(datasets, name="league", output=table)
     context.invoke(report, file=table, count="goals", exposure="games", missing="error", output=page)
-    options.say(f"open {page} in a browser")
