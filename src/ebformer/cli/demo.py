@@ -35,7 +35,7 @@ def command(context: click.Context, output: str) -> None:
     low, high = rules[DEFAULT].posterior(counts).interval(0.9)
     headings = ("claims", "policies", DEFAULT, "90% interval", *list(rules)[1:])
     drawn = Table(*headings, box=box.SIMPLE_HEAD, caption_justify="left")
-    drawn.caption = "claims expected next year, by claims this year (La Royale Belge; Thyrion 1960)"
+    drawn.caption = "claims expected next year, by claims this year (Thyrion 1960)"
     for column in drawn.columns:
         column.justify = "right"
     for x, n in zip(counts, claims.multiplicity, strict=True):
