@@ -61,7 +61,7 @@ def column(browser, number):
 
 def test_everything_is_there_and_the_console_is_silent(page, browser):
     browser.get(page.as_uri())
-    assert "goals per games" in browser.title
+    assert "goals / games in league.csv" in browser.title
     assert len(browser.find_elements("css selector", "figure svg[role=img]")) == 6
     assert len(browser.find_elements("css selector", "tbody tr")) == 300
     assert browser.get_log("browser") == []

@@ -49,7 +49,7 @@ def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
     events = sum(int(tally.values @ tally.multiplicity) for tally in tallies.values())
     exposure = sum(float(tally.exposures @ tally.multiplicity) for tally in tallies.values())
     method = next(iter(table.fit.rules.values())).method
-    per = f" per {columns.exposure}" if columns.exposure else ""
+    per = f" / {columns.exposure}" if columns.exposure else ""
     return Page(
         title=f"{columns.count}{per} in {Path(table.name).name}",
         lead=(
