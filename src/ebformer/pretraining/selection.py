@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import optuna
@@ -46,7 +47,7 @@ def held_out(row: Row) -> float | None:
 
 def objective(trial: optuna.Trial, base: Recipe, folder: Path, rung: int) -> float:
     """Train one candidate, reporting its regret at every rung; stops where the pruner says so."""
-    chosen = {
+    chosen: dict[str, Any] = {
         "layers": trial.suggest_categorical("layers", LAYERS),
         "width": trial.suggest_categorical("width", WIDTHS),
         "heads": trial.suggest_categorical("heads", HEADS),
