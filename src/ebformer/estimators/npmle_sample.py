@@ -15,6 +15,9 @@ STEP = 0.1
 SMALLEST = 1e-100
 """Stands for theta = 0, where p(x | theta) / theta would be 0/0; no observation can tell the two apart."""
 
+BLOCK = 4_000_000
+"""Entries of a kernel that are computed at a time."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sample:
@@ -46,7 +49,9 @@ class Sample:
         return cls(x, t, tally.multiplicity / tally.n, max(low, SMALLEST), max(high, SMALLEST))
 
     def kernel(self, theta: Floats) -> Floats:
-        """A [u, k]."""
+        """A [u, k], in blocks that bound the memory of what lies between."""
+        if self.x.size * theta.size > BLOCK and theta.size > 1:
+            return np.concatenate([self.kernel(half) for half in np.array_split(theta, 2)], axis=1)
         return np.exp(-deviance(self.x[:, None], self.t[:, None] * theta))
 
     def jet(self, theta: Floats) -> tuple[Floats, Floats, Floats]:

@@ -54,11 +54,10 @@ def maximise(sample: Sample, tolerance: float) -> Solution:
     best = Solution(lattice, dense, np.inf, 0)
     top = lattice[:0]
     for rung in range(RUNGS):
-        new = np.setdiff1d(np.concatenate([halve(points, weights), top]), points)
-        order = np.argsort(np.concatenate([points, new]), kind="stable")
-        points = np.concatenate([points, new])[order]
-        columns = np.concatenate([columns, sample.kernel(new)], axis=1)[:, order]
-        weights = np.concatenate([weights, np.zeros(new.size)])[order]
+        new = np.concatenate([halve(points, weights), top])
+        points, first = np.unique(np.concatenate([points, new]), return_index=True)
+        columns = np.concatenate([columns, sample.kernel(new)], axis=1)[:, first]
+        weights = np.concatenate([weights, np.zeros(new.size)])[first]
         weights, steps = reweigh(columns, sample.q, weights, weights, max(tolerance / 4**rung, 1e-15))
         atoms, masses, slides = slide(sample, lattice, *unite(lattice, points, weights))
         iterations += steps + slides
@@ -137,18 +136,20 @@ def nonnegative_minimiser(h: Floats, b: Floats, v: Floats) -> Floats:
     [1.0, 0.0]
     """
     free = np.arange(b.size)
-    h_free, b_free = h, b
+    h_free, b_free, value = h, b, (0.5 * (h @ v) - b) @ v
     while True:
         y = positive_definite_solve(h_free, b_free)
         bad = y <= 0
         if not bad.any():
             break
         cut = np.where(bad, 0.0, y)
-        if (0.5 * (h_free @ cut) - b_free) @ cut < (0.5 * (h_free @ v) - b_free) @ v:
-            keep, v = ~bad, cut
+        cut_value = (0.5 * (h_free @ cut) - b_free) @ cut
+        if cut_value < value:
+            keep, v, value = ~bad, cut, cut_value
         else:
             fraction = np.where(bad & (v > 0), v / np.maximum(v - y, 1e-300), np.where(bad, 0.0, np.inf))
             v = v + fraction.min() * (y - v)
+            value = (0.5 * (h_free @ v) - b_free) @ v
             keep = fraction > fraction.min()
         free, v = free[keep], v[keep]
         h_free, b_free = h[free[:, None], free], b[free]
