@@ -87,7 +87,8 @@ def show_interval(of: Interval, sign: str = "") -> str:
     >>> show_interval(Interval(1.234, 1.0, 1.5, 20), sign="+")
     '+1.23 ± 0.25'
     """
-    return f"{of.mean:{sign}.2f}" + ("" if of.units < 2 else f" ± {of.half_width:.2f}")
+    mean = round(of.mean, 2) + 0.0  # so that what rounds to zero has no minus
+    return f"{mean:{sign}.2f}" + ("" if of.units < 2 else f" ± {of.half_width:.2f}")
 
 
 def _marked(row: Against) -> str:
