@@ -33,6 +33,11 @@ def ebformer(
     return subprocess.run(command, input=given, capture_output=True, text=True, cwd=folder, check=False, timeout=120)
 
 
+def attentive() -> None:
+    """Hear Ctrl-C even where the tests run in the background, whose processes are started deaf to it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
@@ -152,7 +157,7 @@ def test_ctrl_c_while_writing_leaves_no_trace(tmp_path: Path) -> None:
         str(tmp_path / "in.parquet")
     )
     command = [sys.executable, "-m", "ebformer", "estimate", "in.parquet", "--count", "goals", "-o", "out.csv"]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, preexec_fn=attentive) as process:
         while process.poll() is None and not any(path.name.startswith(".out.csv") for path in tmp_path.iterdir()):
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
@@ -165,7 +170,7 @@ def test_ctrl_c_while_writing_leaves_no_trace(tmp_path: Path) -> None:
 
 def test_ctrl_c_while_waiting_for_input() -> None:
     command = [sys.executable, "-m", "ebformer", "estimate", "-"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=attentive) as process:
         assert process.stdin is not None
         process.stdin.write(b"goals\n" * 100_000)  # more than a pipe holds: once it is through, the command is reading
         process.stdin.flush()
