@@ -1,7 +1,8 @@
 """What the pages in docs/ print is what happens: their Python and their commands run here, in the order of the page.
 
-Commands run in this process and in an empty folder, so that a page needs nothing but the tables that ship. Their output is standard
-output (cut where the page pipes it through `head`), then the remarks on standard error. A line `...` stands for any lines.
+Commands run in this process and in an empty folder, so that a page needs nothing but the tables that ship. Their
+output is standard output (cut where the page pipes it through `head`), then the remarks on standard error. A line `...`
+stands for any lines.
 """
 
 from __future__ import annotations
