@@ -14,7 +14,7 @@ from ebformer.arena.table import Journal
 from ebformer.arena.trials import Trial
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.transformer.forward import OutsideTrainingRange
+from ebformer.transformer.estimates import OutsideTrainingRange
 
 Wanted = dict[Key, list[str]]
 
