@@ -191,8 +191,8 @@ SHORT = replace(LONG.training, learning_rate=0.004, warmup=100)
 LAST = replace(LONG.training, learning_rate=0.002, warmup=50, seed=1)
 
 RECIPES: dict[str, Recipe] = {
-    **legs("T24r", LONG, replace(SHORT, steps=1700), replace(LAST, steps=400), tallies=48, weight_sets=2),
-    **legs("L24r", LINEAR, replace(SHORT, steps=1500, learning_rate=0.005), replace(LAST, steps=550), 48, 24),
+    **legs("T24r", LONG, replace(SHORT, steps=1700), replace(LAST, steps=1000), tallies=48, weight_sets=2),
+    **legs("L24r", LINEAR, replace(SHORT, steps=1500, learning_rate=0.005), replace(LAST, steps=900), 48, 24),
     **legs("T24f", FIXED, replace(SHORT, steps=1600), replace(LAST, steps=700), tallies=64, weight_sets=2),
     "paper": Recipe(
         Architecture(embedding="linear"),
