@@ -17,6 +17,6 @@ def test_imitation_learns_and_generalises() -> None:
         assert ((estimates >= 0) & (estimates <= target.M)).all()
         assert (estimates[tally.values > target.d] == target.M).all()
         assert (np.diff(estimates) >= -1e-6).all()
-    untrained, trained = (imitate(SIZES["small"], examples, steps, seed=0, batch=64) for steps in (1, 150))
+    untrained, trained = (imitate(SIZES["medium"], examples, steps, seed=0, batch=64) for steps in (1, 150))
     before, after = (largest_errors(weights, fresh, target.d).mean() for weights in (untrained, trained))
     assert after < before / 2

@@ -27,9 +27,9 @@ from ebformer.transformer.weights import Weights
 Floats = NDArray[np.float64]
 
 SIZES = {
-    "small": Architecture(layers=2, width=8, heads=2, weight_sets=2, sees_n=False),
-    "medium": Architecture(layers=4, width=16, heads=4, weight_sets=4, sees_n=False),
-    "large": Architecture(layers=8, width=32, heads=8, weight_sets=8, sees_n=False),
+    "small": Architecture(layers=1, width=4, heads=1, weight_sets=1, sees_n=False),
+    "medium": Architecture(layers=2, width=8, heads=2, weight_sets=2, sees_n=False),
+    "large": Architecture(layers=4, width=16, heads=4, weight_sets=4, sees_n=False),
 }
 """The NPMLE depends on proportions only, so the networks do not see n."""
 
