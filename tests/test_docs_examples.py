@@ -46,8 +46,10 @@ def run(line: str, capture: pytest.CaptureFixture[str]) -> str:
     name, *arguments = shlex.split(line)
     assert name == "ebformer", line
     capture.readouterr()
-    with pytest.raises(SystemExit):
-        main(arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")  # as for a user, to whom the command line prints warnings as remarks
+        with pytest.raises(SystemExit):
+            main(arguments)
     out, err = capture.readouterr()
     return "".join(out.splitlines(keepends=True)[: int(head) if head else None]) + err
 
@@ -69,7 +71,6 @@ def test_the_page_runs_as_printed(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # the command line sets its own
     text, names = (DOCS / page).read_text(encoding="utf-8"), {"__name__": "__main__"}
     blocks = list(BLOCK.finditer(text))
     assert blocks, f"{page} shows nothing that runs"
@@ -79,10 +80,10 @@ def test_the_page_runs_as_printed(
         if language == "python":
             test = doctest.DocTestParser().get_doctest(content, names, page, page, line)
             assert test.examples
+            test.globs = names  # not a copy, or functions of one block would not see the names of the next
             complaints: list[str] = []
             result = doctest.DocTestRunner(verbose=False).run(test, out=complaints.append, clear_globs=False)
             assert result.failed == 0, "".join(complaints)
-            names = test.globs
         else:
             for command, printed in commands(content):
                 assert same(printed, actual := run(command, capfd)), f"{page}: $ {command}\n{actual}"
