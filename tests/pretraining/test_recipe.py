@@ -53,6 +53,7 @@ def gradients(network: Network, recipe: Recipe, seed: int) -> dict[str, torch.Te
     return {name: parameter.grad.clone() for name, parameter in network.named_parameters()}
 
 
+@pytest.mark.slow
 def test_twenty_published_steps_have_the_gradient_of_their_collapsed_form() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)

@@ -141,7 +141,7 @@ class _Progress:
         figures = {name: value for name, value in row.items() if name.startswith(self.recipe.worlds)}
         if figures:
             self.regrets = "  regret " + " ".join(f"{name} {value:.3g}" for name, value in figures.items())
-        speed = row["step"] * self.recipe.tallies / row["seconds"]
+        speed = row["step"] * self.recipe.tallies / max(row["seconds"], 0.1)
         text = f"loss {row['loss']:.4f}  {speed:.0f} tallies/s{self.regrets}"
         self.bar.update(self.task, completed=row["step"], description=text)
         if self.bar.disable and self.enabled:
