@@ -115,14 +115,14 @@ def open_table(path: str) -> Iterator[TableFile]:
             connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
             try:
                 yield _opened(connection, path, name)
-            except RuntimeError as error:
-                if "interrupted" in str(error).lower():  # what DuckDB makes of Ctrl-C
-                    raise KeyboardInterrupt from error
-                raise
             except duckdb.IOException as error:
                 raise InputError(f"{name}: {_first_line(error)}") from error
             except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
                 raise InputError(_about_bad_rows(name, str(error))) from error
+            except (RuntimeError, duckdb.Error) as error:
+                if "interrupt" in str(error).lower():  # what DuckDB makes of Ctrl-C, by version
+                    raise KeyboardInterrupt from error
+                raise
 
 
 def check_output(path: str) -> None:
