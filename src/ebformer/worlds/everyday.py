@@ -1,4 +1,4 @@
-"""Worlds a practitioner meets and no network was trained on: for honest tests out of distribution."""
+"""Worlds a practitioner meets. T24r, L24r and T24f were trained on none of them, priorformer on relatives of most."""
 
 from __future__ import annotations
 
