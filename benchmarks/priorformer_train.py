@@ -41,7 +41,7 @@ def main() -> None:
         warmup=100,
         betas=(0.9, 0.98),
         weight_decay=0.01,
-        average=0.997,
+        average=0.998,
         seed=given.seed,
     )
     shipped = zoo.load(given.start).arrays if given.start else {}

@@ -77,6 +77,9 @@ class PriorformerNetwork(nn.Module):
         with torch.no_grad():
             flat = torch.log_softmax(outside_atoms, -1)
             em = flat + factor(flat)[2].log() + outside_atoms
+            f, ratio, d = factor(em)
+            variance = ((ratio / f) @ squared - d * d).clamp_min(0.0)
+            precision = torch.sqrt(log_n.exp() / (variance + 0.05))
             velocity, run = torch.zeros_like(em), torch.zeros(b, 1)
             static = self.static_features(batch, em, log_n)
         own = em
@@ -84,33 +87,29 @@ class PriorformerNetwork(nn.Module):
         answers = []
         for block in self.blocks:
             with torch.no_grad():
-                for step in range(self.config.em_steps):
+                for step in range(1, self.config.em_steps + 1):
                     weights = em.exp()
-                    total = weights.sum(-1, keepdim=True)
                     d = (share / (weights @ likelihood)) @ transposed
                     run = run + 1.0
-                    if (step + 1) % CHECK == 0:
-                        turned = ((d - 1.0 / total) * weights * velocity).sum(-1, keepdim=True) < 0
+                    if step % CHECK == 0:
+                        turned = ((d - 1.0) * weights * velocity).sum(-1, keepdim=True) < 0
                         run = torch.where(turned, 1.0, run)
                         velocity = torch.where(turned, 0.0, velocity)
                     beta = momentum(run)
-                    pull = (d.log() + total.log()).clamp(LEAST_PULL, LARGEST_PULL)
-                    velocity = beta * velocity + (1.0 + STRIDE * beta) * pull
-                    em = em + velocity - total.log()
+                    velocity = beta * velocity + (1.0 + STRIDE * beta) * d.log().clamp(LEAST_PULL, LARGEST_PULL)
+                    em = em + velocity
                 em = torch.log_softmax(em.clamp_min(LOWEST_LOG_WEIGHT) + outside_atoms, -1)
-                em_gradient = factor(em)[2].log().clamp(-3.0, 3.0)
-            f, ratio, d = factor(own)
+                em_d = factor(em)[2]
+            d = factor(own)[2]
             gradient = d.log().clamp(-3.0, 3.0)
-            with torch.no_grad():
-                variance = ((ratio / f) @ squared - d * d).clamp_min(0.0)
-                score = torch.asinh((d - 1.0) * torch.sqrt(batch.n[:, None] / (variance + 0.05)))
             tracks = [
                 (own + log_n).clamp(-5.0, 12.0) / 4.0,
-                gradient,
-                score / 2.0,
                 (em + log_n).clamp(-5.0, 12.0) / 4.0,
-                em_gradient,
-                (em - own).clamp(-4.0, 4.0) / 2.0,
+                gradient,
+                em_d.log().clamp(-3.0, 3.0),
+                torch.asinh((d - 1.0) * precision) / 2.0,
+                torch.asinh((em_d - 1.0) * precision) / 2.0,
+                (em - own).clamp(-8.0, 8.0) / 4.0,
             ]
             features = torch.cat([*(track.view(b, j, PER_CELL) for track in tracks), static], -1)
             h, step_of = block(h, features, far, distance)

@@ -40,6 +40,8 @@ class PriorformerRecipe:
     """Share of steps whose units have unequal exposures, spread over up to two decades."""
     discount: float = 0.8
     """Weight of a block's answer relative to the next block's."""
+    n_power: float = 0.25
+    """A step counts in proportion to n^n_power: roots of regrets fall with n faster than that."""
     posterior_weight: float = 1.0
     """Weight of the distance between answered and exact posteriors, relative to the distance between their means."""
 
@@ -65,7 +67,8 @@ class PriorformerRecipe:
         total = torch.zeros(())
         for back, answer in enumerate(reversed(answers)):
             total = total + self.discount**back * root_mean(regret(batch, answer), batch.world)
-        return total + self.posterior_weight * root_mean(posterior_distance(batch, answers[-1]), batch.world)
+        total = total + self.posterior_weight * root_mean(posterior_distance(batch, answers[-1]), batch.world)
+        return total * float(batch.n.mean() / 512) ** self.n_power
 
 
 def sample_size(rng: np.random.Generator) -> int:

@@ -188,12 +188,12 @@ FIXED = replace(
     start=("T24r-long",),
 )
 SHORT = replace(LONG.training, learning_rate=0.004, warmup=100)
-LAST = replace(LONG.training, learning_rate=0.002, warmup=50, seed=1)
+LAST = replace(LONG.training, learning_rate=0.004, warmup=100, average=0.998, seed=1)
 
 RECIPES: dict[str, Recipe] = {
-    **legs("T24r", LONG, replace(SHORT, steps=1700), replace(LAST, steps=1000), tallies=48, weight_sets=2),
-    **legs("L24r", LINEAR, replace(SHORT, steps=1500, learning_rate=0.005), replace(LAST, steps=900), 48, 24),
-    **legs("T24f", FIXED, replace(SHORT, steps=1600), replace(LAST, steps=700), tallies=64, weight_sets=2),
+    **legs("T24r", LONG, replace(SHORT, steps=1700), replace(LAST, steps=6000), tallies=48, weight_sets=2),
+    **legs("L24r", LINEAR, replace(SHORT, steps=1500, learning_rate=0.005), replace(LAST, steps=6000), 48, 24),
+    **legs("T24f", FIXED, replace(SHORT, steps=1600), replace(LAST, steps=6000), tallies=64, weight_sets=2),
     "paper": Recipe(
         Architecture(embedding="linear"),
         Training(50_000, learning_rate=0.02, schedule="step", warmup=0, betas=(0.9, 0.999), epsilon=0.01, clip=None),

@@ -28,6 +28,7 @@ class EmTrack:
     Plain EM is alpha = 1, beta = 0. Near the maximum its steps contract with eigenvalues in [0, 1], for which the heavy
     ball is stable while alpha < 2 (1 + beta): a hundred steps then do the work of thousands. Where the velocity turns
     against the gradient of the likelihood it is dropped and the run starts anew (O'Donoghue and Candes 2015).
+    The weights need not sum to one on the way: what is climbed is sum_k share_k log f_k - sum_j w_j, whose maximum does.
     """
 
     def __init__(self, likelihood: Likelihood, share: Array, log_weights: Array) -> None:
@@ -40,21 +41,18 @@ class EmTrack:
         for step in range(1, steps + 1):
             self.run += 1
             weights = np.exp(log_weights)
-            total = float(np.add.reduce(weights))
             d = likelihood.pull_back(share / likelihood.marginal(weights))
-            if step % CHECK == 0 and (d - 1.0 / total) * weights @ velocity < 0:
+            if step % CHECK == 0 and (d - 1.0) * weights @ velocity < 0:
                 self.run = 1
                 velocity[:] = 0.0
             beta = momentum(self.run)
             np.log(d, out=d)
-            d += math.log(total)
             np.maximum(d, LEAST_PULL, out=d)
             np.minimum(d, LARGEST_PULL, out=d)
             d *= 1.0 + STRIDE * beta
             velocity *= beta
             velocity += d
             log_weights += velocity
-            log_weights -= math.log(total)
         np.maximum(log_weights, LOWEST_LOG_WEIGHT, out=log_weights)
         log_weights -= math.log(np.exp(log_weights).sum())
         return log_weights.copy()

@@ -35,8 +35,10 @@ from ebformer.transformer.weights import FAMILIES, Weights
 
 Array = NDArray[Any]
 
-TRACK_FEATURES, STATIC_FEATURES = 6, 6
+TRACK_FEATURES, STATIC_FEATURES = 7, 6
 """Numbers per atom that a block reads from the two tracks, and numbers per cell that never change."""
+UNITS = np.array([[0.25], [0.25], [1.0], [1.0], [0.5], [0.5], [0.25]], dtype=np.float32)
+"""Scales of what a block reads: log counts, log D and its score for both tracks, and the gap between them."""
 FAR = -1e4
 """Added to the attention logits of cells out of reach."""
 LARGEST_LOG_N = 14.5
@@ -57,7 +59,7 @@ class PriorformerConfig:
     181056
     """
 
-    blocks: int = 6
+    blocks: int = 5
     width: int = 48
     heads: int = 4
     reach: int = 32
@@ -224,37 +226,37 @@ class Priorformer:
         start: Array = np.full(count, -math.log(count), dtype=self.dtype)
         em = start + np.log(em_factor(likelihood, share, start)[2])
         track = EmTrack(likelihood, share, em)
-        static = self.static_features(em, log_n, u)
+        precision = self.precision(likelihood, share, em, math.exp(log_n))
         own, h = em, np.zeros((len(u), self.weights.config.width), dtype=self.dtype)  # type: Array, Array
         features: Array = np.empty((len(u), TRACK_FEATURES * PER_CELL + STATIC_FEATURES), dtype=self.dtype)
-        features[:, TRACK_FEATURES * PER_CELL :] = static
+        features[:, TRACK_FEATURES * PER_CELL :] = self.static_features(em, log_n, u)
         by_track = features[:, : TRACK_FEATURES * PER_CELL].reshape(len(u), TRACK_FEATURES, PER_CELL)
+        tracks: Array = np.empty((TRACK_FEATURES, count), dtype=self.dtype)
+        counts, gradient, score, gap = tracks[0:2], tracks[2:4], tracks[4:6], tracks[6]
+        both: Array = np.empty((2, count), dtype=self.dtype)
         for block in self.blocks:
-            em = track.advance(self.weights.config.em_steps)
-            both = np.stack([own, em])
-            f, ratio, d = em_factor(likelihood, share, both)
-            gradient = clip(np.log(d), -3.0, 3.0)
-            variance = likelihood.squared.pull_back(ratio[0] / f[0]) - d[0] * d[0]
-            score = (d[0] - 1.0) * np.sqrt(n / (np.maximum(variance, 0.0) + 0.05))
-            counts = clip(both + log_n, -5.0, 12.0)
-            counts *= 0.25
-            gap = clip(em - own, -8.0, 8.0)
-            tracks = (
-                counts[0],
-                gradient[0],
-                0.5 * np.arcsinh(score),
-                counts[1],
-                gradient[1],
-                clip(0.5 * gap, -2.0, 2.0),
-            )
-            for i, feature in enumerate(tracks):
-                by_track[:, i] = feature.reshape(-1, PER_CELL)
+            both[0], both[1] = own, track.advance(self.weights.config.em_steps)
+            d = em_factor(likelihood, share, both)[2]
+            clip(np.add(both, log_n, out=counts), -5.0, 12.0)
+            clip(np.log(d, out=gradient), -3.0, 3.0)
+            d -= 1.0
+            d *= precision
+            np.arcsinh(d, out=score)
+            clip(np.subtract(both[1], both[0], out=gap), -8.0, 8.0)
+            by_track[:] = (tracks * UNITS).reshape(TRACK_FEATURES, len(u), PER_CELL).transpose(1, 0, 2)
             h, (along, towards, shift) = block(h, features)
             own = own + (1.0 + along) * gradient[0] + gap / (1.0 + np.exp(-towards)) + shift
             own -= own.max()
             np.maximum(own, LOWEST_LOG_WEIGHT, out=own)
             own -= np.log(np.exp(own).sum())
         return np.asarray(own)
+
+    @staticmethod
+    def precision(likelihood: Likelihood, share: Array, log_weights: Array, n: float) -> Array:
+        """One over the standard error of every D_j, roughly: n units whose p(x | theta_j) / f(x) vary."""
+        f, ratio, d = em_factor(likelihood, share, log_weights)
+        variance = likelihood.squared.pull_back(ratio / f) - d * d
+        return np.sqrt(n / (np.maximum(variance, 0.0) + 0.05))
 
     def static_features(self, em: Array, log_n: float, u: Array) -> Array:
         """What no block changes: units near the cell, log n, and where the cell lies; [j, STATIC_FEATURES]."""
