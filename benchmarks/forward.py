@@ -1,4 +1,4 @@
-"""The forward pass of T24r in numpy, torch and onnxruntime, one thread each.
+"""The forward pass of T24r in numpy, torch, the training network and onnxruntime, one thread each.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/forward.py
 
@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from ebformer.posterior import log_marginal
+from ebformer.pretraining.network import Network, Tokens
 from ebformer.prior import Prior
 from ebformer.tally import Tally
 from ebformer.transformer.architecture import Architecture, stabilised, token_features
@@ -87,6 +88,19 @@ def tensors(tallies: Sequence[Tally]) -> tuple[Tensor, Tensor, Tensor]:
     return features, z, log_share
 
 
+def twin(weights: Weights[Architecture]) -> Callable[[Sequence[Tally]], np.ndarray]:
+    """The network of pre-training, whose attention is compiled C and whose tallies need no padding."""
+    network = Network(T24R)
+    network.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in weights.arrays.items()})
+
+    def run(tallies: Sequence[Tally]) -> np.ndarray:
+        pairs = [(tally.values, tally.multiplicity) for tally in tallies]
+        x, multiplicity = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+        return network(Tokens.of(T24R, x, multiplicity, np.array([len(tally) for tally in tallies]))).numpy()
+
+    return run
+
+
 def onnx_session(network: Plain) -> Callable[[tuple[Tensor, Tensor, Tensor]], np.ndarray]:
     """The network in onnxruntime."""
     buffer = io.BytesIO()
@@ -134,11 +148,13 @@ def main() -> None:
 
     one, billion, many = draw(2048), draw(10**9), [draw(2048) for _ in range(128)]
     print(f"T24r ({T24R.parameters:,} parameters); distinct values: {len(one)} of 2048, {len(billion)} of 10^9")
-    plain, session = Plain(weights).eval(), onnx_session(Exported(weights).eval())
+    plain, session, trained = Plain(weights).eval(), onnx_session(Exported(weights).eval()), twin(weights)
     chunks = [many[i : i + 8] for i in range(0, len(many), 8)]
+    large_chunks = [many[i : i + 32] for i in range(0, len(many), 32)]
     ways: dict[str, tuple[Callable[[Tally], object], Callable[[], object]]] = {
         "numpy": (lambda t: estimate(weights, t), lambda: estimate_many(weights, many)),
         "torch": (lambda t: plain(*tensors([t])), lambda: [plain(*tensors(chunk)) for chunk in chunks]),
+        "pre-training": (lambda t: trained([t]), lambda: [trained(chunk) for chunk in large_chunks]),
         "onnxruntime": (lambda t: session(tensors([t])), lambda: [session(tensors(chunk)) for chunk in chunks]),
     }
     exact = estimate(weights, one, precision="float64")

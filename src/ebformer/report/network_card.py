@@ -18,11 +18,12 @@ def network_card(name: str, weights: Weights[Architecture], losses: Iterable[Los
     """A page of Markdown: network, training, range, regret on fresh tallies, hash."""
     a, provenance = weights.config, weights.provenance
     recipe, training = provenance["recipe"], provenance["recipe"]["training"]
-    sizes, x = recipe["n"], weights.trained_range("x")
+    sizes, x, ever = recipe["n"], weights.trained_range("x"), weights.trained_range("n")
     theta_max = recipe["theta_max"]
     law = "random, the paper's law with a floor of 1" if theta_max is None else f"fixed at {theta_max:g}"
     start = f"the mean weights of {' and '.join(recipe['start'])}" if recipe["start"] else "fresh weights"
     capped = f"; a larger sample is presented as one of {a.largest_n:.0f}" if a.largest_n <= sizes[1] else ""
+    earlier = f", up to {ever[1]:,.0f} in earlier legs" if ever[1] > sizes[1] else ""
     sets = "one weight set" if a.weight_sets == 1 else f"{a.weight_sets} weight sets"
     return f"""# {name}
 
@@ -34,7 +35,7 @@ A transformer that reads the prior off a tally of Poisson counts and answers wit
 | parameters | {a.parameters:,} |
 | worlds seen in training | {", ".join(recipe["worlds"])} (Dirichlet process with alpha = 50), equally likely |
 | theta_max | {law} |
-| units per tally | {sizes[0]:,} to {sizes[1]:,}, log-uniform{capped} |
+| units per tally | {sizes[0]:,} to {sizes[1]:,}, log-uniform{earlier}{capped} |
 | counts | {x[0]:.0f} to {x[1]:.0f} |
 | targets | {"the exact Bayes rule of the drawn prior" if recipe["targets"] == "exact" else "theta"} |
 | started from | {start} |
