@@ -190,10 +190,15 @@ FIXED = replace(
 SHORT = replace(LONG.training, learning_rate=0.004, warmup=100)
 LAST = replace(LONG.training, learning_rate=0.004, warmup=100, average=0.998, seed=1)
 
+ABLATION = replace(LONG, architecture=Architecture(layers=12), training=replace(LONG.training, steps=2000))
+
 RECIPES: dict[str, Recipe] = {
-    **legs("T24r", LONG, replace(SHORT, steps=1700), replace(LAST, steps=6000), tallies=48, weight_sets=2),
-    **legs("L24r", LINEAR, replace(SHORT, steps=1500, learning_rate=0.005), replace(LAST, steps=6000), 48, 24),
+    **legs("T24r", LONG, replace(SHORT, steps=1700), replace(LAST, steps=4500), tallies=48, weight_sets=2),
+    **legs("L24r", LINEAR, replace(SHORT, steps=1500, learning_rate=0.005), replace(LAST, steps=4500), 48, 24),
     **legs("T24f", FIXED, replace(SHORT, steps=1600), replace(LAST, steps=6000), tallies=64, weight_sets=2),
+    "ablation-mixture": ABLATION,
+    "ablation-neural": replace(ABLATION, worlds=("neural",)),
+    "ablation-dirichlet": replace(ABLATION, worlds=("dirichlet",)),
     "paper": Recipe(
         Architecture(embedding="linear"),
         Training(50_000, learning_rate=0.02, schedule="step", warmup=0, betas=(0.9, 0.999), epsilon=0.01, clip=None),
@@ -209,4 +214,5 @@ RECIPES: dict[str, Recipe] = {
         Architecture(layers=4, width=16, heads=4), Training(steps=300, warmup=30), theta_max=10.0, n=(32, 512)
     ),
 }
-"""What the zoo ships, in three legs each; `paper` is the published protocol; `smoke` takes under a minute."""
+"""What the zoo ships, in three legs each; `ablation-...` are the rows of the paper's
+tab:mixture-training; `paper` is the published protocol; `smoke` takes under a minute."""
