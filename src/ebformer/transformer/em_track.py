@@ -28,7 +28,8 @@ class EmTrack:
     Plain EM is alpha = 1, beta = 0. Near the maximum its steps contract with eigenvalues in [0, 1], for which the heavy
     ball is stable while alpha < 2 (1 + beta): a hundred steps then do the work of thousands. Where the velocity turns
     against the gradient of the likelihood it is dropped and the run starts anew (O'Donoghue and Candes 2015).
-    The weights need not sum to one on the way: what is climbed is sum_k share_k log f_k - sum_j w_j, whose maximum does.
+    The weights need not sum to one on the way: what is climbed is sum_k share_k log f_k - sum_j w_j, and at its maximum
+    they do.
     """
 
     def __init__(self, likelihood: Likelihood, share: Array, log_weights: Array) -> None:
@@ -37,18 +38,22 @@ class EmTrack:
 
     def advance(self, steps: int) -> Array:
         """The log-weights after so many more steps."""
-        likelihood, share, log_weights, velocity = self.likelihood, self.share, self.log_weights, self.velocity
+        share, log_weights, velocity = self.share, self.log_weights, self.velocity
+        marginal, pull_back = self.likelihood.marginal, self.likelihood.pull_back
+        weights = np.empty_like(log_weights)
+        least, largest = np.array([LEAST_PULL, LARGEST_PULL], dtype=log_weights.dtype)[:, None]  # arrays: faster
         for step in range(1, steps + 1):
             self.run += 1
-            weights = np.exp(log_weights)
-            d = likelihood.pull_back(share / likelihood.marginal(weights))
+            np.exp(log_weights, out=weights)
+            f = marginal(weights)
+            d = pull_back(np.divide(share, f, out=f))
             if step % CHECK == 0 and (d - 1.0) * weights @ velocity < 0:
                 self.run = 1
                 velocity[:] = 0.0
             beta = momentum(self.run)
             np.log(d, out=d)
-            np.maximum(d, LEAST_PULL, out=d)
-            np.minimum(d, LARGEST_PULL, out=d)
+            np.maximum(d, least, out=d)
+            np.minimum(d, largest, out=d)
             d *= 1.0 + STRIDE * beta
             velocity *= beta
             velocity += d

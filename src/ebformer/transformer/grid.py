@@ -7,6 +7,7 @@ tally uses the stretch of it that its counts can speak about.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -78,8 +79,12 @@ def extent(x: NDArray[Any], exposure: NDArray[Any] | float = 1.0) -> tuple[int, 
     return first, int(np.ceil((max(top, MARGIN) - LOWEST) / width))
 
 
-def relative_likelihood(x: NDArray[Any], theta: Floats, exposure: NDArray[Any] | float = 1.0) -> Floats:
+def relative_likelihood(
+    x: NDArray[Any], theta: Floats, exposure: NDArray[Any] | float = 1.0, dtype: type = np.float64
+) -> NDArray[Any]:
     """p(x_k | t_k theta_j) divided by its maximum over all rates, [atoms, observations]: from NEGLIGIBLE to 1.
+
+    The logarithm is always taken in double precision.
 
     >>> relative_likelihood(np.array([4]), np.array([1.0, 4.0])).round(4).tolist()
     [[0.0785], [1.0]]
@@ -91,8 +96,8 @@ def relative_likelihood(x: NDArray[Any], theta: Floats, exposure: NDArray[Any] |
     logarithm: Floats = np.multiply.outer(log_theta, x)
     logarithm -= np.multiply.outer(theta, t)
     logarithm += most
-    np.maximum(np.exp(logarithm, out=logarithm), NEGLIGIBLE, out=logarithm)
-    return logarithm
+    np.maximum(logarithm, math.log(NEGLIGIBLE), out=logarithm)
+    return np.exp(logarithm.astype(dtype, copy=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,19 +130,21 @@ class Likelihood:
                 far = REACH / np.sqrt(exposure[some])
                 ends = np.array([np.min(middle[some] - far), np.max(middle[some] + far)])
                 near = slice(*np.searchsorted(theta, np.maximum(ends, 0.0) ** 2 / 4.0).tolist())
-            matrix = relative_likelihood(x[some], theta[near], exposure[some])
-            pieces.append((some, near, np.ascontiguousarray(matrix.T, dtype=dtype)))
+            matrix = relative_likelihood(x[some], theta[near], exposure[some], dtype)
+            pieces.append((some, near, np.ascontiguousarray(matrix.T)))
         return cls(tuple(pieces), (len(x), len(theta)))
 
     def marginal(self, weights: NDArray[Any]) -> NDArray[Any]:
         """f_k = sum_j p(x_k | theta_j) w_j: weights [..., a] to [..., m]."""
-        parts = [weights[..., near] @ matrix.T for _, near, matrix in self.pieces]
-        return np.asarray(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1))
+        if len(self.pieces) == 1:
+            matrix = self.pieces[0][2]
+            return np.dot(matrix, weights) if weights.ndim == 1 else weights @ matrix.T  # type: ignore[no-any-return]
+        return np.concatenate([weights[..., near] @ matrix.T for _, near, matrix in self.pieces], axis=-1)
 
     def pull_back(self, ratio: NDArray[Any]) -> NDArray[Any]:
         """D_j = sum_k r_k p(x_k | theta_j): ratios [..., m] to [..., a]."""
         if len(self.pieces) == 1:
-            return np.asarray(ratio @ self.pieces[0][2])
+            return np.dot(ratio, self.pieces[0][2])  # type: ignore[no-any-return]
         shape = (*ratio.shape[:-1], self.shape[1])
         total = np.full(shape, NEGLIGIBLE * ratio.sum(axis=-1, keepdims=True), dtype=ratio.dtype)
         for some, near, matrix in self.pieces:

@@ -10,12 +10,12 @@ likelihood alone, so units may have any exposures, and the cost depends on the r
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ebformer.errors import InputError
@@ -56,7 +56,7 @@ class PriorformerConfig:
     """What determines a priorformer.
 
     >>> PriorformerConfig().parameters
-    181056
+    151840
     """
 
     blocks: int = 5
@@ -115,7 +115,7 @@ class Block:
     """The arrays of one block, matrices transposed to [in, out] for a product from the left."""
 
     nearness: Array
-    """[heads, offsets]: what a cell adds to its attention logit of the cell at each offset, FAR out of reach."""
+    """[heads, QUERIES, QUERIES + 2 reach]: what cell q adds to its logit of cell k - reach, FAR out of reach."""
     embed: tuple[Array, Array]
     qkv: Array
     out: Array
@@ -131,9 +131,10 @@ class Block:
         config = weights.config
         qkv = array("qkv.weight")
         qkv[:, : config.width] /= math.sqrt(config.width // config.heads)
-        padding = ((0, 0), (QUERIES, QUERIES))
+        offset = np.arange(QUERIES + 2 * config.reach) - np.arange(QUERIES)[:, None]
+        near = np.take(array("nearness").T, np.clip(offset, 0, 2 * config.reach), axis=1)
         return cls(
-            nearness=np.pad(array("nearness").T, padding, constant_values=FAR),
+            nearness=np.where((offset < 0) | (offset > 2 * config.reach), near.dtype.type(FAR), near),
             embed=(array("embed.weight"), array("embed.bias")),
             qkv=qkv,
             out=array("out.weight"),
@@ -147,30 +148,28 @@ class Block:
         h = h + affine(features, self.embed)
         h += self.attend(rms_norm(h) @ self.qkv) @ self.out
         up = affine(rms_norm(h), self.up)
-        h += (up / (1.0 + np.exp(-up))) @ self.down
+        gate = np.exp(-up)
+        gate += 1.0
+        h += np.divide(up, gate, out=gate) @ self.down
         moves = affine(rms_norm(h), self.head).reshape(-1, 3, PER_CELL)
         return h, moves.transpose(1, 0, 2).reshape(3, -1)
 
     def attend(self, qkv: Array) -> Array:
         """Attention of every cell to those within reach, QUERIES cells at a time: [j, 3 d] to [j, d]."""
-        heads, offsets = self.nearness.shape
-        reach = (offsets - 1) // 2 - QUERIES
+        heads, _, keys = self.nearness.shape
+        reach = (keys - QUERIES) // 2
         cells, width = len(qkv), qkv.shape[1] // 3
         q, k, v = qkv.reshape(cells, 3, heads, width // heads).transpose(1, 2, 0, 3)  # [heads, cells, d / heads]
         attended = np.empty((cells, heads, width // heads), dtype=qkv.dtype)
-        by_head, by_offset = self.nearness.strides
         for start in range(0, cells, QUERIES):
             stop = min(start + QUERIES, cells)
             low, high = max(0, start - reach), min(cells, stop + reach)
-            # A view: entry [query, key] is the nearness at offset key - query.
-            middle = self.nearness[:, reach + QUERIES + low - start :]
-            near = as_strided(middle, (heads, stop - start, high - low), (by_head, -by_offset, by_offset))
             logits = q[:, start:stop] @ k[:, low:high].transpose(0, 2, 1)
-            logits += near
-            logits -= logits.max(axis=-1, keepdims=True)
+            logits += self.nearness[:, : stop - start, low - start + reach : high - start + reach]
+            logits -= np.maximum.reduce(logits, axis=-1, keepdims=True)
             np.exp(logits, out=logits)
             mixed = logits @ v[:, low:high]
-            mixed /= logits.sum(axis=-1, keepdims=True)
+            mixed /= np.add.reduce(logits, axis=-1, keepdims=True)
             attended[start:stop] = mixed.transpose(1, 0, 2)
         return attended.reshape(cells, width)
 
@@ -221,6 +220,11 @@ class Priorformer:
 
     def answer(self, likelihood: Likelihood, share: Array, n: float, u: Array) -> Array:
         """Log-weights of the atoms after the last block."""
+        *_, last = self.answers(likelihood, share, n, u)
+        return last
+
+    def answers(self, likelihood: Likelihood, share: Array, n: float, u: Array) -> Iterator[Array]:
+        """Log-weights of the atoms after every block."""
         log_n = min(math.log(n), LARGEST_LOG_N)
         count = likelihood.shape[1]
         start: Array = np.full(count, -math.log(count), dtype=self.dtype)
@@ -229,7 +233,7 @@ class Priorformer:
         precision = self.precision(likelihood, share, em, math.exp(log_n))
         own, h = em, np.zeros((len(u), self.weights.config.width), dtype=self.dtype)  # type: Array, Array
         features: Array = np.empty((len(u), TRACK_FEATURES * PER_CELL + STATIC_FEATURES), dtype=self.dtype)
-        features[:, TRACK_FEATURES * PER_CELL :] = self.static_features(em, log_n, u)
+        features[:, TRACK_FEATURES * PER_CELL :] = self.static_features(em, log_n, u).T
         by_track = features[:, : TRACK_FEATURES * PER_CELL].reshape(len(u), TRACK_FEATURES, PER_CELL)
         tracks: Array = np.empty((TRACK_FEATURES, count), dtype=self.dtype)
         counts, gradient, score, gap = tracks[0:2], tracks[2:4], tracks[4:6], tracks[6]
@@ -246,33 +250,31 @@ class Priorformer:
             by_track[:] = (tracks * UNITS).reshape(TRACK_FEATURES, len(u), PER_CELL).transpose(1, 0, 2)
             h, (along, towards, shift) = block(h, features)
             own = own + (1.0 + along) * gradient[0] + gap / (1.0 + np.exp(-towards)) + shift
-            own -= own.max()
+            own -= np.maximum.reduce(own)
             np.maximum(own, LOWEST_LOG_WEIGHT, out=own)
-            own -= np.log(np.exp(own).sum())
-        return np.asarray(own)
+            own -= math.log(np.add.reduce(np.exp(own)))
+            yield own
 
     @staticmethod
     def precision(likelihood: Likelihood, share: Array, log_weights: Array, n: float) -> Array:
         """One over the standard error of every D_j, roughly: n units whose p(x | theta_j) / f(x) vary."""
         f, ratio, d = em_factor(likelihood, share, log_weights)
         variance = likelihood.squared.pull_back(ratio / f) - d * d
-        return np.sqrt(n / (np.maximum(variance, 0.0) + 0.05))
+        return np.asarray(np.sqrt(n / (np.maximum(variance, 0.0) + 0.05)))
 
-    def static_features(self, em: Array, log_n: float, u: Array) -> Array:
-        """What no block changes: units near the cell, log n, and where the cell lies; [j, STATIC_FEATURES]."""
-        near = np.log(np.maximum(np.exp(em).reshape(-1, PER_CELL).sum(axis=1), 1e-9)) + log_n
+    @staticmethod
+    def static_features(em: Array, log_n: float, u: Array) -> Array:
+        """What no block changes: units near the cell, log n, and where the cell lies; [STATIC_FEATURES, j]."""
+        near = np.log(np.maximum(np.add.reduce(np.exp(em).reshape(-1, PER_CELL), axis=1), 1e-9)) + log_n
         root = 2.0 * np.sqrt(rate(u))
-        return np.stack(
-            [
-                np.clip(near, -3.0, 12.0) / 4.0,
-                np.full(len(u), log_n / 10.0),
-                np.exp(-root),
-                np.exp(-root / 4),
-                np.exp(-root / 16),
-                np.minimum(u, 0.5),
-            ],
-            axis=1,
-        ).astype(self.dtype)
+        static: Array = np.empty((STATIC_FEATURES, len(u)), dtype=em.dtype)
+        np.multiply(clip(near, -3.0, 12.0), 0.25, out=static[0])
+        static[1] = log_n / 10.0
+        static[2] = np.exp(-root)
+        static[3] = np.exp(root / -4.0)
+        static[4] = np.exp(root / -16.0)
+        static[5] = np.minimum(u, 0.5)
+        return static
 
 
 def mean_in_agreement(mean: float, x: Array, count: Array) -> float:
@@ -306,4 +308,7 @@ def affine(h: Array, layer: tuple[Array, Array]) -> Array:
 
 def rms_norm(h: Array) -> Array:
     """h divided by its root mean square, cell by cell."""
-    return np.asarray(h / np.sqrt(np.einsum("jd,jd->j", h, h) / h.shape[1] + 1e-6)[:, None])
+    square = np.add.reduce(h * h, axis=1, keepdims=True)
+    square *= 1.0 / h.shape[1]
+    square += 1e-6
+    return np.asarray(h / np.sqrt(square, out=square))
