@@ -33,7 +33,16 @@ class PriorformerRecipe:
     tallies: int = 32
     """Per step."""
     worlds: dict[str, float] = field(
-        default_factory=lambda: {"neural": 12, "dirichlet": 7, "few": 6, "smooth": 5, "everyday": 2}
+        default_factory=lambda: {
+            "neural": 10,
+            "coarse dirichlet": 2,
+            "dirichlet": 4,
+            "fine dirichlet": 3,
+            "few": 3,
+            "spaced": 4,
+            "smooth": 4,
+            "everyday": 2,
+        }
     )
     """Tallies of each world in a step of 32."""
     exposed: float = 1 / 6
@@ -118,7 +127,7 @@ def held_out(rng: np.random.Generator, tallies: int = 48) -> dict[str, Batch]:
     top = np.full(tallies, 50.0)
     return {
         f"{world} {n}": make_batch(rng, draw_priors(rng, top, {world: 1.0}), np.full(tallies, n))
-        for world in ("neural", "few", "smooth")
+        for world in ("neural", "fine dirichlet", "spaced", "smooth")
         for n in (128, 2048, 16384)
     }
 
