@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-pytest.importorskip("torch")
-
 from ebformer.cli import train
 from ebformer.errors import InputError
 from ebformer.transformer import weights
+
+torch = pytest.importorskip("torch")
 
 
 def call(*arguments: str) -> str:
@@ -56,3 +58,27 @@ def test_a_recipe_file_is_a_recipe_and_minutes_become_steps(tmp_path: Path) -> N
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(InputError, match="neither a recipe"):
         call("T25r")
+
+
+def test_torchrun_shares_a_run_between_two_processes(tmp_path: Path) -> None:
+    """One process writes, both draw: one log, other weights than one process finds, the same ones every time."""
+
+    def train_on_two(folder: Path, *arguments: str) -> None:
+        torchrun = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+        command = (*torchrun, "-m", "ebformer", "train", *arguments, "--folder", str(folder))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+
+    train_on_two(tmp_path / "two", "smoke", "--steps", "3")
+    assert (tmp_path / "two" / "log.csv").read_text().count("\n") == 2
+    alone = tmp_path / "one"
+    call("smoke", "--steps", "3", "--folder", str(alone))
+    two, one = (
+        torch.load(folder / "state.pt", weights_only=True)["network"]["embed.weight"]
+        for folder in (tmp_path / "two", alone)
+    )
+    assert not torch.equal(two, one)  # the second process drew other tallies
+
+    train_on_two(tmp_path / "again", "smoke", "--steps", "3")
+    again = torch.load(tmp_path / "again" / "state.pt", weights_only=True)["network"]["embed.weight"]
+    assert torch.equal(two, again)

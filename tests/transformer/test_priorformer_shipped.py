@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ebformer.estimators.contract import check_estimator
 from ebformer.estimators.npmle_em import NpmleEm
 from ebformer.estimators.priorformer import Priorformer
-from ebformer.posterior import bayes_rule
+from ebformer.posterior import bayes_rule, log_marginal
 from ebformer.prior import Prior
 from ebformer.tally import Tally
-from ebformer.worlds.everyday import Gamma
+from ebformer.worlds.everyday import FewAtoms, Gamma
 from ebformer.worlds.neural import Neural
 
 NETWORK = Priorformer()
@@ -39,6 +40,31 @@ def test_closer_to_the_oracle_than_early_stopped_npmle(world: Neural | Gamma, n:
         )
     own, other = np.mean(regrets, axis=0)
     assert own < 0.9 * other
+
+
+@pytest.mark.parametrize("world", [Neural(), FewAtoms()], ids=lambda world: world.name)
+def test_regret_keeps_falling_beyond_the_sizes_of_training(world: Neural | FewAtoms) -> None:
+    """From 10^4 to 10^6 to 10^8 units, on the same priors, by half at least each time."""
+    rng = np.random.default_rng(3)
+    priors = [world.draw(rng, 6) for _ in range(6)]
+    x = np.arange(150)
+    regrets = []
+    for n in (10**4, 10**6, 10**8):
+        tallies = [Tally(x, rng.multinomial(n, normalised(np.exp(log_marginal(truth, x))))) for truth in priors]
+        regrets.append(
+            np.mean(
+                [
+                    tally.multiplicity @ (NETWORK(tally)(tally.values) - bayes_rule(truth, tally.values)) ** 2 / n
+                    for truth, tally in zip(priors, tallies, strict=True)
+                ]
+            )
+        )
+    assert regrets[1] < regrets[0] / 2
+    assert regrets[2] < regrets[1] / 2
+
+
+def normalised(mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(mass / mass.sum())
 
 
 def test_one_outlier_widens_the_grid_and_leaves_ordinary_units_alone() -> None:
