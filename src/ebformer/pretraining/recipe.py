@@ -221,5 +221,5 @@ RECIPES: dict[str, Recipe] = {
         Architecture(layers=4, width=16, heads=4), Training(steps=300, warmup=30), theta_max=10.0, n=(32, 512)
     ),
 }
-"""What the zoo ships, in three legs each, T24f with a fourth that unties its layers; `ablation-...` are the rows of the paper's
-tab:mixture-training; `paper` is the published protocol; `smoke` takes under a minute."""
+"""What the zoo ships, in three legs each, T24f with a fourth that unties its layers; `ablation-...` are the rows of the
+paper's tab:mixture-training; `paper` is the published protocol; `smoke` takes under a minute."""
