@@ -73,12 +73,12 @@ def few(rng: np.random.Generator, top: float) -> Draw:
 def spaced(rng: np.random.Generator, top: float) -> Draw:
     """1 to 20 atoms with comparable gaps in sqrt(theta), in one case of four the first at zero."""
     k = int(np.ceil(log_uniform(rng, 1.0, 20.0)))
-    regularity = log_uniform(rng, 1.0, 30.0)
+    regularity = log_uniform(rng, 1.0, 100.0)
     gap = rng.gamma(regularity, 1 / regularity, k)
     root = np.cumsum(gap) - gap[0] * (1.0 if rng.random() < 0.25 else rng.random())
     root /= max(root[-1], 1e-12)
-    if rng.random() < 0.5:  # gaps of one to four deviations of the noise, however large theta_max is
-        root *= min(1.0, k * rng.uniform(1.0, 4.0) / (2 * np.sqrt(top)))
+    if rng.random() < 0.7:  # gaps of one to four deviations of the noise, however large theta_max is
+        root *= min(1.0, k * log_uniform(rng, 0.8, 4.0) / (2 * np.sqrt(top)))
         root += (1 - root[-1]) * (rng.random() if rng.random() < 0.5 else 1.0)
     place = np.clip(root, 0.0, 1.0) ** 2
     return Draw("spaced", top * place, uneven(rng, place))
