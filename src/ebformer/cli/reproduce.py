@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
 
 @click.command()
 @click.option(
@@ -13,46 +15,57 @@ import click
     default="laptop",
     show_default=True,
     type=click.Choice(["smoke", "laptop", "full"]),
-    help="How much to compute: about 5 minutes, 90 minutes, a day.",
+    help="How much to compute; --list shows what each costs.",
 )
 @click.option("--only", multiple=True, metavar="ITEM", help="One item of --list; repeatable.")
-@click.option("--list", "listing", is_flag=True, help="Show every item, where the paper has it and what it needs.")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the real data [default: $EBFORMER_DATA].")
+@click.option("--list", "listing", is_flag=True, help="Show every item, its command and its cost, and stop.")
+@click.option("--data-dir", type=FOLDER, help="Folder of the real data.  [default: $EBFORMER_DATA or ../shared/data]")
 @click.option(
-    "-o",
-    "--output",
-    default="reproduction",
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the pages and of the cached results.",
+    "-o", "--output", default="reproduction", show_default=True, type=FOLDER, help="Folder of the pages and results."
 )
-def command(scale: str, only: tuple[str, ...], listing: bool, data_dir: Path | None, output: Path) -> None:
-    """Rebuild the paper's tables and figures with the shipped models: OUTPUT/index.html and OUTPUT/index.md.
+@click.option("--docs", type=FOLDER, help="Also write reproduction.md, probes.md and their tables and figures here.")
+def command(
+    scale: str, only: tuple[str, ...], listing: bool, data_dir: Path | None, output: Path, docs: Path | None
+) -> None:
+    """Rebuild the paper's tables and figures with the shipped networks: OUTPUT/index.html and OUTPUT/index.md.
 
-    Interrupted runs continue where they were: results are kept in OUTPUT/SCALE.
+    Results are kept in OUTPUT/SCALE: an interrupted run continues where it was, and a second one reads them. With
+    --only the pages hold these items alone; a run without it brings the others back.
 
     \b
     Examples:
       ebformer reproduce --list
       ebformer reproduce --scale smoke --only fig-regret
+      ebformer reproduce --scale laptop --docs docs
     """
     from ebformer.errors import InputError
+    from ebformer.fielddata.sources import data_folder
     from ebformer.reproduction.bench import Bench, Scale
+    from ebformer.reproduction.docs import write_docs
     from ebformer.reproduction.items import ITEMS
-    from ebformer.reproduction.pages import write_pages
+    from ebformer.reproduction.listing import listed
+    from ebformer.reproduction.pages import make, write_pages
+    from ebformer.reproduction.store import Store
 
-    known = {item.key: item for item in ITEMS}
     if listing:
-        width = max(map(len, known))
-        for item in ITEMS:
-            needs = item.needs or "seconds"
-            click.echo(f"{item.key:{width}}  {item.title} ({item.where}); needs {needs}")
+        click.echo(listed(ITEMS))
         return
+    known = {item.key: item for item in ITEMS}
     for key in only:
         if key not in known:
             raise InputError(f"there is no item {key!r}: choose among {', '.join(known)}")
-    bench = Bench(
-        Scale.of(scale), output / scale, data_dir, lambda sentence: click.echo(f"ebformer: {sentence}", err=True)
-    )
-    write_pages(bench, [known[key] for key in only] or list(ITEMS), output)
-    click.echo(f"ebformer: wrote {output / 'index.html'} and {output / 'index.md'}", err=True)
+    if only and docs:
+        raise InputError("--docs writes pages about every item: leave out --only")
+    if data_dir:
+        data_folder(data_dir)
+    store = Store(output / scale, lambda sentence: click.echo(f"ebformer: {sentence}", err=True))
+    bench = Bench(Scale.of(scale), store, data_dir)
+    items = [item for item in ITEMS if not only or item.key in only]
+    with store.locked():
+        made = make(bench, items, strict=bool(only or docs))
+        write_pages(bench, made, output)
+        if docs:
+            write_docs(bench, made, docs)
+    written = [output / "index.html", output / "index.md"]
+    written += [docs / "reproduction.md", docs / "probes.md"] if docs else []
+    click.echo(f"ebformer: wrote {', '.join(map(str, written))}", err=True)

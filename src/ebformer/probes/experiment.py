@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from ebformer.posterior import likely_counts, log_marginal
 from ebformer.prior import Prior
-from ebformer.probes.linear import ceiling, fit, fit_linear, r_squared
+from ebformer.probes.linear import Prober, ceiling, r_squared
 from ebformer.probes.targets import Target, targets
 from ebformer.tally import Tally
 from ebformer.transformer.architecture import Architecture
-from ebformer.transformer.forward import forward, ready
+from ebformer.transformer.estimates import activations
 from ebformer.transformer.weights import Weights
-from ebformer.worlds.base import World
+from ebformer.worlds import Multinomial, World
 
 Floats = NDArray[np.float64]
 Activations = Callable[[Tally], list[Floats]]
@@ -37,9 +37,12 @@ class Finding(NamedTuple):
 
 
 def probe(
-    model: str, activations: Activations, world: World, seed: int, *, n: int = 512, tallies: int = 200
+    model: str, thinks: Activations, world: World, seed: int, *, n: int = 512, tallies: int = 200
 ) -> list[Finding]:
-    """Fit probes on half of the tallies, every one from its own prior, and score them on the other half."""
+    """Fit probes on half of the tallies, every one from its own prior, and score them on the other half.
+
+    The weight of an atom means something only where a world has atoms of its own, in the multinomial world.
+    """
     rng = np.random.default_rng(seed)
     thoughts: list[list[Floats]] = []
     wanted: list[dict[str, Target]] = []
@@ -47,8 +50,9 @@ def probe(
     for _ in range(tallies):
         prior = world.draw(rng)
         tally = draw_tally(prior, n, rng)
-        thoughts.append(activations(tally))
-        wanted.append(targets(tally, prior))
+        thoughts.append(thinks(tally))
+        found = targets(tally, prior)
+        wanted.append({name: found[name] for name in found if name != "atom weight" or isinstance(world, Multinomial)})
         share.append(tally.multiplicity / tally.n)
     half = tallies // 2
     weight, fresh_weight = np.concatenate(share[:half]), np.concatenate(share[half:])
@@ -56,12 +60,13 @@ def probe(
     for layer in range(len(thoughts[0])):
         h = np.concatenate([thought[layer] for thought in thoughts[:half]])
         fresh = np.concatenate([thought[layer] for thought in thoughts[half:]])
+        prober = Prober.of(h, weight)
         for name in wanted[0]:
-            y = np.concatenate([found[name].value for found in wanted[:half]])
-            truth = np.concatenate([found[name].value for found in wanted[half:]])
-            spread = np.concatenate([found[name].spread for found in wanted[half:]])
+            y = np.concatenate([of[name].value for of in wanted[:half]])
+            truth = np.concatenate([of[name].value for of in wanted[half:]])
+            spread = np.concatenate([of[name].spread for of in wanted[half:]])
             r2, linear_r2 = (
-                r_squared(method(h, y, weight)(fresh), truth, fresh_weight, spread) for method in (fit, fit_linear)
+                r_squared(read(fresh), truth, fresh_weight, spread) for read in (prober.fit(y), prober.fit_linear(y))
             )
             bound = ceiling(truth, fresh_weight, spread)
             findings.append(Finding(model, world.name, seed, layer, name, r2, linear_r2, bound))
@@ -77,15 +82,7 @@ def draw_tally(prior: Prior, n: int, rng: np.random.Generator) -> Tally:
 
 def transformer_activations(weights: Weights[Architecture]) -> Activations:
     """The tokens of a transformer, from the trace of its forward pass."""
-    network = ready(weights)
-
-    def activations(tally: Tally) -> list[Floats]:
-        trace: list[NDArray[np.float32]] = []
-        share = tally.multiplicity / tally.n
-        forward(network, tally.values[None].astype(float), share[None], np.array([tally.n]), trace)
-        return [tokens[0].astype(np.float64) for tokens in trace]
-
-    return activations
+    return lambda tally: list(activations(weights, tally).astype(np.float64))
 
 
 def untrained(architecture: Architecture, rng: np.random.Generator) -> Weights[Architecture]:

@@ -11,6 +11,7 @@ from ebformer.estimators.npmle import Npmle
 from ebformer.posterior import bayes_rule, log_marginal, posterior
 from ebformer.prior import Prior
 from ebformer.tally import Tally
+from ebformer.transformer.architecture import stabilised
 
 Floats = NDArray[np.float64]
 
@@ -27,9 +28,10 @@ def targets(tally: Tally, prior: Prior) -> dict[str, Target]:
     """Every quantity by name, for a tally drawn from a known prior.
 
     `frequency` N(x) and `robbins` (x + 1) N(x + 1) / (N(x) + 1) are what Robbins uses, `marginal` f(x) under the fitted
-    NPMLE what NPMLE uses; `bayes` is the oracle's answer, `value` x itself. `atom weight` is PMF(theta), the
-    weight of the atom that produced the unit: units of equal x share one activation, so only E[PMF(theta) | x] can be
-    read off, and its spread bounds R^2.
+    NPMLE what NPMLE uses; `value` is x itself and `bayes` the oracle's answer. Where x says nearly all about that,
+    `correction`, 2 sqrt(theta_G(x)) - 2 sqrt(x + 3/8), asks for the rest, on the scale where noise is even.
+    `atom weight` is PMF(theta), the weight of the atom that produced the unit: units of equal x share one activation,
+    so only E[PMF(theta) | x] can be read off, and its spread bounds R^2.
 
     >>> found = targets(Tally.of([0, 0, 1, 3]), Prior([0.5, 2.0], [0.5, 0.5]))
     >>> found["frequency"].value.tolist(), found["robbins"].value.tolist()
@@ -42,13 +44,14 @@ def targets(tally: Tally, prior: Prior) -> dict[str, Target]:
     fitted = Npmle()(tally).prior
     assert fitted is not None
     weights = posterior(prior, x).weights  # type: ignore[attr-defined]  # P(atom j | x), [u, k]
-    mean = weights @ prior.weights
+    mean, bayes = weights @ prior.weights, bayes_rule(prior, x)
     exact = np.zeros(len(tally))
     return {
         "frequency": Target(frequency, exact),
         "robbins": Target((x + 1) * after / (frequency + 1), exact),
         "marginal": Target(np.exp(log_marginal(fitted, x)), exact),
-        "bayes": Target(bayes_rule(prior, x), exact),
+        "bayes": Target(bayes, exact),
+        "correction": Target(2.0 * np.sqrt(bayes) - stabilised(x), exact),
         "value": Target(x.astype(float), exact),
         "atom weight": Target(mean, weights @ prior.weights**2 - mean**2),
     }

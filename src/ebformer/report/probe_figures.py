@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import matplotlib.pyplot as plt
 import numpy as np
 
+from ebformer.probes.blocks import NPMLE, BlockFinding
 from ebformer.probes.experiment import Finding
 from ebformer.report.style import CYCLE, INK, MUTED, house_style
 
@@ -20,6 +21,7 @@ LABELS = {
     "marginal": "f(x) under NPMLE",
     "robbins": "Robbins",
     "bayes": "Bayes rule",
+    "correction": "correction to x",
     "atom weight": "PMF(theta)",
 }
 
@@ -31,8 +33,6 @@ def probe_curves(findings: Sequence[Finding], world: str) -> Figure:
     """
     own = [finding for finding in findings if finding.world == world]
     models, targets = (list(dict.fromkeys(getattr(f, name) for f in own)) for name in ("model", "target"))
-    if world != "multinomial":
-        targets.remove("atom weight")
     with house_style():
         figure, panels = plt.subplots(1, len(models), figsize=(3.1 * len(models), 3.4), squeeze=False, sharey=True)
         for axes, model in zip(panels[0], models, strict=True):
@@ -49,4 +49,33 @@ def probe_curves(findings: Sequence[Finding], world: str) -> Figure:
             axes.set(xlabel="layer", title=model, ylim=(-0.1, 1.02))
         panels[0][0].set_ylabel("R² on fresh tallies")
         panels[0][-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), labelcolor=INK)
+        return figure
+
+
+def block_curves(blocks: Sequence[BlockFinding]) -> Figure:
+    """What each block of a priorformer does: four panels, one curve per world, the exact NPMLE dashed."""
+    columns = {
+        "regret": "regret",
+        "distance": "distance to the true prior",
+        "atoms": "effective atoms",
+        "shortfall": "nats below the maximum",
+    }
+    worlds = list(dict.fromkeys(finding.world for finding in blocks))
+    stages = sorted({int(finding.stage) for finding in blocks if finding.stage != NPMLE})
+    with house_style():
+        figure, panels = plt.subplots(1, len(columns), figsize=(3.1 * len(columns), 3.2))
+        for axes, (column, title) in zip(panels, columns.items(), strict=True):
+            for shade, world in zip(CYCLE, worlds, strict=False):
+                own = {
+                    stage: [getattr(f, column) for f in blocks if f.world == world and f.stage == stage]
+                    for stage in (*map(str, stages), NPMLE)
+                }
+                means = [float(np.mean(own[str(stage)])) for stage in stages]
+                axes.plot(stages, means, color=shade, marker="o", markersize=3.5, label=world)
+                if column != "shortfall":
+                    axes.axhline(float(np.mean(own[NPMLE])), color=shade, linewidth=1, linestyle=(0, (4, 3)))
+            axes.set(xlabel="block", title=title, xticks=stages, yscale="log")
+            axes.minorticks_off()
+        panels[-1].plot([], [], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label="exact NPMLE")
+        panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), labelcolor=INK)
         return figure

@@ -1,32 +1,46 @@
-"""The experiments behind the tables: each is run once, kept in a folder, and continued where it was interrupted."""
+"""The experiments behind the tables: each runs once, is kept in a folder, and is continued where it was interrupted."""
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from ebformer import __version__
 from ebformer.arena import Arena, Loss, draw_trials
-from ebformer.arena.timing import Timing, time_estimators
-from ebformer.atomic import replacing
+from ebformer.arena.table import read as read_losses
+from ebformer.arena.timing import time_estimators
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.catalogue import CATALOGUE, estimator
+from ebformer.estimators.catalogue import estimator
 from ebformer.fielddata import Holdout, Score, baseball, books, evaluate, hockey
+from ebformer.fielddata.sources import data_folder
+from ebformer.posterior import mmse
+from ebformer.prior import Prior
+from ebformer.probes.blocks import BlockFinding, watch
 from ebformer.probes.experiment import Finding, probe, transformer_activations, untrained
+from ebformer.reproduction import training_worlds
+from ebformer.reproduction.store import Store
 from ebformer.transformer import zoo
-from ebformer.worlds import LeastFavourable, Multinomial, Neural, World
+from ebformer.transformer.constructions import vanishing_regret
+from ebformer.worlds import Dirichlet, LeastFavourable, Multinomial, Neural, World
 
 CLASSICAL = ("mle", "minimax", "robbins", "erm", "npmle", "npmle-em")
 NETWORKS = ("T24r", "L24r", "T24f", "priorformer")
 PROBED = ("T24r", "L24r", "T24f")
+CONTROL = "untrained"
 THETA_MAX = 50.0
-Row = TypeVar("Row", bound=NamedTuple)
+ON_THE_LINE = {
+    "uniform on [0, 2]": Prior(np.linspace(0, 2, 41), np.full(41, 1 / 41)),
+    "atoms 0.5 and 2": Prior([0.5, 2.0], [0.5, 0.5]),
+}
+"""The priors on which the corollary is measured."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +55,15 @@ class Scale:
     probe_tallies: int
     probe_seeds: int
     timed: int
-    minutes: str
+    largest_power: int
+    workers: int
 
     @staticmethod
     def of(name: str) -> Scale:
         """The scale of that name.
 
-        >>> Scale.of("smoke").priors
-        8
+        >>> Scale.of("full").priors
+        4096
         """
         if name not in SCALES:
             raise InputError(f"there is no scale {name!r}: choose among {', '.join(SCALES)}")
@@ -59,72 +74,131 @@ SIZES = (128, 256, 512, 1024, 2048, 4096)
 SCALES = {
     scale.name: scale
     for scale in (
-        Scale("smoke", 8, (128, 2048), 4, 2, 24, 1, 2, "5 minutes"),
-        Scale("laptop", 400, SIZES, None, None, 200, 3, 9, "90 minutes"),
-        Scale("full", 4096, SIZES, None, None, 1000, 5, 25, "a day"),
+        Scale("smoke", 6, (512, 2048, 4096), 4, 3, 16, 2, 3, largest_power=4, workers=1),
+        Scale("laptop", 400, SIZES, None, None, 200, 3, 15, largest_power=6, workers=-1),
+        Scale("full", 4096, SIZES, None, None, 1000, 5, 41, largest_power=7, workers=-1),
     )
 }
 
 
+class Timed(NamedTuple):
+    """One method on one data set."""
+
+    estimator: str
+    n: int
+    dataset: int
+    seconds: float
+
+
+class Drawn(NamedTuple):
+    """One prior of the neural world: its mean and its mmse."""
+
+    prior: int
+    mean: float
+    mmse: float
+
+
+class Vanishing(NamedTuple):
+    """One point of the corollary's curve; see `RegretPoint`."""
+
+    prior: str
+    n: int
+    aim: float
+    transformer: float
+    transformer_error: float
+    robbins: float
+    width: int
+    neurons: int
+
+
 @dataclass(frozen=True)
 class Bench:
-    """A scale and the folder that keeps its results; experiments run when they are first asked for."""
+    """A scale and where its results are kept; experiments run when they are first asked for."""
 
     scale: Scale
-    folder: Path
+    store: Store
     data_dir: Path | None = None
-    say: Callable[[str], object] = lambda sentence: None
+    ablation_folder: Path = field(default=training_worlds.FOLDER)
 
     @cached_property
-    def methods(self) -> dict[str, Estimator]:
-        """The paper's methods and ours, as far as their weights are shipped."""
-        options: dict[str, dict[str, Any]] = {"minimax": {"theta_max": THETA_MAX}}
-        return {name: estimator(name, **options.get(name, {})) for name in (*CLASSICAL, *NETWORKS) if name in CATALOGUE}
+    def groups(self) -> dict[str, dict[str, Estimator]]:
+        """The methods that are computed and kept together: a new network makes only its own results anew."""
+        classical = {name: estimator(name, **_options(name)) for name in CLASSICAL}
+        return {"classical": classical} | {name: {name: estimator(name)} for name in NETWORKS}
 
     @cached_property
     def losses(self) -> list[Loss]:
         """Regret of every method on fresh tallies of the paper's three evaluation worlds."""
-        self.say("synthetic worlds")
         worlds: list[World] = [Neural(THETA_MAX), Multinomial(THETA_MAX), LeastFavourable(THETA_MAX)]
-        trials = draw_trials(worlds, self.scale.sizes, self.scale.priors, seed=2025)
-        return Arena(self.methods, trials).run(self._file("losses.csv"), progress=True)
+        return [loss for name, methods in self.groups.items() for loss in self._played(name, methods, worlds, "losses")]
 
     @cached_property
-    def timings(self) -> list[Timing]:
-        """Seconds per data set of every method."""
+    def ablation(self) -> list[Loss]:
+        """Regret of the networks of the table of training worlds, on the worlds they were trained on, at n = 512."""
+        worlds: list[World] = [Neural(THETA_MAX), Dirichlet(THETA_MAX)]
+        found = []
+        for name, network in training_worlds.networks(self.ablation_folder).items():
+            found += self._played(name, {name: network}, worlds, "ablation", (512,), network.network.sha256)
+        return found
 
-        def run() -> list[Timing]:
-            return time_estimators(self.methods, Neural(THETA_MAX), self.scale.sizes, self.scale.timed)
+    def _played(
+        self,
+        name: str,
+        methods: dict[str, Estimator] | dict[str, Any],
+        worlds: Sequence[World],
+        experiment: str,
+        sizes: tuple[int, ...] | None = None,
+        sha256: str = "",
+    ) -> list[Loss]:
+        sizes = sizes or self.scale.sizes
+        made_of = (__version__, worlds, sizes, self.scale.priors, sha256 or _made_by(name))
+        path = self.store.path(f"{experiment}-{name}", made_of)
+        if path.exists():
+            return read_losses(path)
+        with self.store.running(f"{experiment}-{name}", path):
+            trials = draw_trials(worlds, sizes, self.scale.priors, seed=2025)
+            return Arena(methods, trials).run(path, self.scale.workers, progress=self.scale.workers != 1)
 
-        return self._kept("timings.csv", Timing, run)
+    @cached_property
+    def timings(self) -> list[Timed]:
+        """Seconds of every method on the same data sets, one thread, warm."""
+
+        def run() -> list[Timed]:
+            methods = {name: method for group in self.groups.values() for name, method in group.items()}
+            return [
+                Timed(timing.estimator, timing.n, dataset, timing.seconds)
+                for dataset in range(self.scale.timed)
+                for timing in time_estimators(methods, Neural(THETA_MAX), self.scale.sizes, 1, seed=dataset)
+            ]
+
+        made_of = (__version__, self.scale.sizes, self.scale.timed, *map(_made_by, self.groups))
+        return self.store.kept("timings", Timed, made_of, run)
 
     @cached_property
     def scores(self) -> list[Score]:
-        """Errors on hockey, baseball and books of every method that needs no theta_max; kept data set by data set."""
-        methods = {name: method for name, method in self.methods.items() if name not in ("minimax", "T24f")}
+        """Errors on hockey, baseball and books of every method that needs no theta_max."""
+        files = sorted(path for path in data_folder(self.data_dir).rglob("*") if path.is_file())
+        made_of = (
+            __version__,
+            self.scale.seasons,
+            self.scale.books,
+            *((path.name, path.stat().st_size) for path in files),
+        )
         found = []
-        for name, load in self._field().items():
-            found += self._kept(f"scores-{name}.csv", Score, lambda load=load: self._evaluate(load(), methods))  # type: ignore[misc]
+        for data, load in self._field().items():
+            for name, methods in self.groups.items():
+                fair = {name: method for name, method in methods.items() if name not in ("minimax", "T24f")}
+                if fair:
+                    found += self.store.kept(
+                        f"scores-{data}-{name}",
+                        Score,
+                        (*made_of, _made_by(name)),
+                        lambda load=load, fair=fair: self._scored(load(), fair),  # type: ignore[misc]
+                    )
         return found
 
-    @cached_property
-    def findings(self) -> list[Finding]:
-        """R^2 of linear probes in the three networks and in an untrained one."""
-        found = []
-        for world in (Neural(THETA_MAX), Multinomial(THETA_MAX)):
-            for model in (*(name for name in PROBED if name in CATALOGUE), "untrained"):
-                for seed in range(self.scale.probe_seeds):
-                    name = f"probe-{model}-{world.name}-{seed}.csv"
-                    found += self._kept(name, Finding, lambda m=model, w=world, s=seed: self._probe(m, w, s))  # type: ignore[misc]
-        return found
-
-    def _probe(self, model: str, world: World, seed: int) -> list[Finding]:
-        import numpy as np
-
-        weights = zoo.load(PROBED[0] if model == "untrained" else model)
-        if model == "untrained":
-            weights = untrained(weights.config, np.random.default_rng(seed))
-        return probe(model, transformer_activations(weights), world, seed, tallies=self.scale.probe_tallies)
+    def _scored(self, holdouts: Sequence[Holdout], methods: dict[str, Estimator]) -> list[Score]:
+        return [score for batch in evaluate(holdouts, methods, jobs=self.scale.workers) for score in batch]
 
     def _field(self) -> dict[str, Callable[[], list[Holdout]]]:
         seasons = self.scale.seasons
@@ -136,25 +210,80 @@ class Bench:
             loads[f"mlb-{role}"] = lambda r=role: baseball.load((), r, data_dir=self.data_dir)[:seasons]  # type: ignore[misc]
         return loads | {"books": lambda: books.load((), self.data_dir)[: self.scale.books]}
 
-    def _evaluate(self, holdouts: Sequence[Holdout], methods: dict[str, Estimator]) -> list[Score]:
-        self.say(f"{holdouts[0].data}: {len(holdouts)} cases")
-        return [score for batch in evaluate(holdouts, methods, jobs=2) for score in batch]
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """R^2 of linear probes in the three networks and in an untrained one."""
+        found = []
+        for world in (Neural(THETA_MAX), Multinomial(THETA_MAX)):
+            for model in (*PROBED, CONTROL):
+                made_of = (
+                    __version__,
+                    world,
+                    self.scale.probe_tallies,
+                    _made_by(PROBED[0] if model == CONTROL else model),
+                )
+                for seed in range(self.scale.probe_seeds):
+                    found += self.store.kept(
+                        f"findings-{model}-{world.name}-{seed}",
+                        Finding,
+                        made_of,
+                        lambda m=model, w=world, s=seed: self._probed(m, w, s),  # type: ignore[misc]
+                    )
+        return found
 
-    def _kept(self, name: str, kind: type[Row], run: Callable[[], list[Row]]) -> list[Row]:
-        path = self._file(name)
-        if not path.exists():
-            write_rows(run(), kind, path)
-        return read_rows(path, kind)
+    def _probed(self, model: str, world: World, seed: int) -> list[Finding]:
+        weights = zoo.load(PROBED[0] if model == CONTROL else model)
+        if model == CONTROL:
+            weights = untrained(weights.config, np.random.default_rng(seed))
+        return probe(model, transformer_activations(weights), world, seed, tallies=self.scale.probe_tallies)
 
-    def _file(self, name: str) -> Path:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        return self.folder / name
+    @cached_property
+    def blocks(self) -> list[BlockFinding]:
+        """What each block of priorformer does to the prior."""
+        found = []
+        for world in (Neural(THETA_MAX), Multinomial(THETA_MAX), LeastFavourable(THETA_MAX)):
+            found += self.store.kept(
+                f"blocks-{world.name}",
+                BlockFinding,
+                (__version__, world, self.scale.probe_tallies, _made_by("priorformer")),
+                lambda w=world: watch(zoo.load("priorformer"), w, 0, priors=self.scale.probe_tallies),  # type: ignore[misc]
+            )
+        return found
+
+    @cached_property
+    def drawn(self) -> list[Drawn]:
+        """The mmse of many neural priors."""
+
+        def run() -> list[Drawn]:
+            priors = Neural(THETA_MAX).draw_many(np.random.default_rng(0), count)
+            return [Drawn(i, prior.mean, mmse(prior)) for i, prior in enumerate(priors)]
+
+        count = max(50, self.scale.priors)
+        return self.store.kept("drawn", Drawn, (__version__, count), run)
+
+    @cached_property
+    def vanishing(self) -> list[Vanishing]:
+        """Regret of the transformers that the corollary constructs, on two priors within [0, 2]."""
+        sizes, repeats = (
+            [10**k for k in range(2, self.scale.largest_power + 1)],
+            min(200, 10 * self.scale.probe_tallies),
+        )
+
+        def run() -> list[Vanishing]:
+            rng = np.random.default_rng(0)
+            return [
+                Vanishing(name, *vars(point).values())
+                for name, prior in ON_THE_LINE.items()
+                for point in vanishing_regret(prior, 2.0, sizes, repeats, rng)
+            ]
+
+        return self.store.kept("vanishing", Vanishing, (__version__, sizes, repeats), run)
 
 
 def paper(item: str) -> dict[str, Any]:
     """The paper's own numbers for an item, from the one file where they are typed.
 
-    >>> paper("claims")["npmle-neural-4096"]
+    >>> paper("claims")["npmle, neural, 4096"]
     0.104
     """
     text = resources.files("ebformer.reproduction").joinpath("paper.json").read_text(encoding="utf-8")
@@ -162,18 +291,14 @@ def paper(item: str) -> dict[str, Any]:
     return numbers
 
 
-def write_rows(rows: Iterable[Row], kind: type[Row], path: Path) -> None:
-    """Named tuples as CSV; floats keep every bit."""
-    with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(kind._fields)
-        writer.writerows(rows)
+def _options(name: str) -> dict[str, Any]:
+    return {"theta_max": THETA_MAX} if name == "minimax" else {}
 
 
-def read_rows(path: Path, kind: type[Row]) -> list[Row]:
-    """What `write_rows` wrote."""
-    types = [get_type_hints(kind)[field] for field in kind._fields]
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = csv.reader(file)
-        next(rows)
-        return [kind._make(as_type(cell) for as_type, cell in zip(types, row, strict=True)) for row in rows]
+def _made_by(group: str) -> str:
+    return f"{group} {zoo.load(group).sha256}" if group in NETWORKS else group
+
+
+def one_per(rows: Iterable[str]) -> list[str]:
+    """The distinct entries, in order."""
+    return list(dict.fromkeys(rows))

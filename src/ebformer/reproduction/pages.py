@@ -1,4 +1,4 @@
-"""The reproduction as pages: index.html to read in a browser, index.md with figures beside it to commit."""
+"""The reproduction as pages: index.html to read in a browser, index.md with figures beside it, and those of docs/."""
 
 from __future__ import annotations
 
@@ -7,54 +7,90 @@ from pathlib import Path
 
 from ebformer import __version__
 from ebformer.atomic import replacing
+from ebformer.errors import InputError
 from ebformer.report.page import Page, Picture, Rows, Section
-from ebformer.report.style import inline_svg
+from ebformer.report.style import inline_svg, small_png
 from ebformer.reproduction.bench import Bench
-from ebformer.reproduction.items import Entry, Item
+from ebformer.reproduction.compare import Entry
+from ebformer.reproduction.items import Item
+
+TITLE = "Solving Empirical Bayes via Transformers, reproduced"
+LEAD = (
+    "Every table, figure and claim of the paper (Teh, Jabbour and Polyanskiy) beside ours. All numbers of ours were "
+    "computed by `ebformer reproduce` from the networks that ship with ebformer; the paper's own stand beside them."
+)
+Made = Sequence[tuple[Item, Entry]]
 
 
-def write_pages(bench: Bench, items: Sequence[Item], folder: Path) -> None:
-    """Make every item and write both pages."""
-    folder.mkdir(parents=True, exist_ok=True)
-    entries = []
+def make(bench: Bench, items: Sequence[Item], *, strict: bool) -> Made:
+    """Make every item; where something it needs is missing, say so in its place, or, if `strict`, at once."""
+    made = []
     for item in items:
-        bench.say(item.title)
-        entries.append((item, item.make(bench)))
-    lead = (
-        "Every number of ours on this page was computed by `ebformer reproduce` from the shipped models; the "
-        "paper's own stand beside them."
-    )
-    with replacing(folder / "index.md") as partial:
-        partial.write_text(_markdown(bench, entries, lead, folder), encoding="utf-8")
-    _page(bench, entries, lead).write(folder / "index.html")
+        try:
+            made.append((item, item.make(bench)))
+        except InputError as error:
+            if strict:
+                raise
+            bench.store.say(f"{item.key}: {error}")
+            made.append((item, Entry(f"Not computed: {error}.")))
+    return made
 
 
-def _markdown(bench: Bench, entries: Sequence[tuple[Item, Entry]], lead: str, folder: Path) -> str:
-    parts = ["# The paper, reproduced", lead, f"Scale `{bench.scale.name}`: {bench.scale.priors} priors per world."]
-    for item, entry in entries:
-        parts += [
-            f"## {item.title}",
-            f"The paper's {item.where}; `ebformer reproduce --only {item.key}`.",
-            *entry.sentences,
-        ]
-        for number, (figure, caption) in enumerate(entry.figures):
-            name = f"{item.key}{'' if len(entry.figures) == 1 else f'-{number + 1}'}.png"
-            figure.savefig(folder / name)
-            parts.append(f"![{caption or item.title}]({name})")
+def write_pages(bench: Bench, made: Made, folder: Path) -> None:
+    """OUTPUT/index.md with its figures, and OUTPUT/index.html."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write(folder / "index.md", markdown(bench, made, folder, ""))
+    _page(bench, made).write(folder / "index.html")
+
+
+def write(path: Path, text: str) -> None:
+    """The whole text or nothing."""
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def markdown(bench: Bench, made: Made, pictures: Path, prefix: str) -> str:
+    """The page as Markdown; figures are written to `pictures`, whose path from the page is `prefix`."""
+    parts = [f"# {TITLE}", LEAD, _scale(bench)]
+    parts.append("\n".join(f"- [{item.title}](#{_anchor(item.title)}) ({item.where})" for item, _ in made))
+    for item, entry in made:
+        where = item.where if item.where == "not in the paper" else f"the paper's {item.where}"
+        parts += [f"## {item.title}", f"`ebformer reproduce --only {item.key}`; {where}.", entry.word]
+        for number, (figure, caption) in enumerate(entry.figures, 1):
+            name = f"{item.key}{'' if len(entry.figures) == 1 else f'-{number}'}.png"
+            with replacing(pictures / name) as partial:
+                partial.write_bytes(small_png(figure))
+            parts.append(f"![{caption}]({prefix}{name})\n\n*{caption}*")
         parts += [table.markdown() for table in entry.tables]
     return "\n\n".join(parts) + "\n"
 
 
-def _page(bench: Bench, entries: Sequence[tuple[Item, Entry]], lead: str) -> Page:
+def _anchor(title: str) -> str:
+    """The name that GitHub gives a heading."""
+    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c == "-")
+
+
+def _scale(bench: Bench) -> str:
+    scale = bench.scale
+    books, seasons = ("all" if count is None else count for count in (scale.books, scale.seasons))
+    return (
+        f"Scale `{scale.name}`: {scale.priors:,} priors per world, sizes {', '.join(map(str, scale.sizes))}; "
+        f"probes on {scale.probe_tallies} tallies with {scale.probe_seeds} seeds; times of {scale.timed} data sets; "
+        f"{books} books and {seasons} seasons. Intervals are 95 % intervals over priors, cases, data sets or seeds."
+    )
+
+
+def _page(bench: Bench, made: Made) -> Page:
     sections = []
-    for item, entry in entries:
-        sentences = [f"The paper's {item.where}.", *entry.sentences]
+    for item, entry in made:
+        where = "Not in the paper." if item.where == "not in the paper" else f"The paper's {item.where}."
         pictures = [Picture(inline_svg(f, f"{item.key} {i}"), caption) for i, (f, caption) in enumerate(entry.figures)]
+        sentences = [f"{where} Key: {item.key}.", entry.word]
         sections.append(Section(item.title, sentences, pictures))
         for table in entry.tables:
-            numeric = [False] * len(table.columns)
-            sections.append(Section(table.title, table.notes, rows=Rows(table.columns, numeric, table.rows)))
-    facts = [("scale", bench.scale.name), ("priors per world", f"{bench.scale.priors:,}"), ("items", str(len(entries)))]
+            rows = Rows(table.columns, table.numeric, table.rows)
+            sections.append(Section(table.title, table.notes, rows=rows))
+    facts = [("scale", bench.scale.name), ("priors per world", f"{bench.scale.priors:,}"), ("items", str(len(made)))]
     return Page(
-        "Solving Empirical Bayes via Transformers, reproduced", lead, facts, sections, f"ebformer {__version__}"
+        TITLE, LEAD.replace("`", ""), facts, sections, f"{_scale(bench)} ebformer {__version__}.".replace("`", "")
     )

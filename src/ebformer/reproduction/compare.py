@@ -1,0 +1,148 @@
+"""The paper's number beside ours: the interval of ours, and a word on whether they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from ebformer.arena.plackett_luce import PlackettLuce
+from ebformer.arena.summary import Interval, Paired
+from ebformer.posterior import Floats
+from ebformer.report.arena_tables import TextTable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NOT_THERE = "not in the paper"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What an item came to: a word on how it compares, tables, and figures with their captions."""
+
+    word: str
+    tables: Sequence[TextTable] = ()
+    figures: Sequence[tuple[Figure, str]] = field(default=())
+
+
+class Comparison(NamedTuple):
+    """One statement of the paper with its number, and ours."""
+
+    what: str
+    theirs: str
+    ours: str
+    interval: str
+    word: str
+
+
+def compared(what: str, theirs: float, ours: Interval, word: str = "") -> Comparison:
+    """Two numbers, ours with its interval.
+
+    >>> compared("a", 1.4, Interval(1.3, 1.2, 1.5, 9))
+    Comparison(what='a', theirs='1.4', ours='1.3', interval='1.2 to 1.5', word='agrees')
+    """
+    return Comparison(what, f"{theirs:g}", f"{ours.mean:.3g}", show(ours), word or verdict(theirs, ours))
+
+
+def verdict(theirs: float, ours: Interval) -> str:
+    """Whether the paper's number lies in our interval, and otherwise on which side.
+
+    >>> verdict(2.0, Interval(1.5, 1.4, 1.6, 9))
+    'ours is 25 % lower'
+    """
+    if ours.low <= theirs <= ours.high:
+        return "agrees"
+    share = 100 * abs(ours.mean / theirs - 1)
+    return f"ours is {share:.{0 if share >= 1 else 1}f} % {'lower' if ours.mean < theirs else 'higher'}"
+
+
+def show(of: Interval) -> str:
+    """The interval itself; a single unit has none."""
+    return "-" if np.isnan(of.low) else f"{of.low:.3g} to {of.high:.3g}"
+
+
+def comparison_table(title: str, rows: Iterable[Comparison], notes: Iterable[str] = ()) -> TextTable:
+    """One row per statement."""
+    return TextTable(title, ("", "the paper's", "ours", "95 % interval", "word"), tuple(rows), tuple(notes))
+
+
+def beside(
+    title: str, theirs: Mapping[str, Mapping[str, Any]], ours: Callable[[str, str], str], notes: Iterable[str] = ()
+) -> TextTable:
+    """Our number and the paper's in every cell, in the rows and columns of the paper."""
+    columns = tuple(dict.fromkeys(name for row in theirs.values() for name in row))
+    rows = tuple(
+        (name, *(f"{ours(name, column)} ({_shown(row.get(column))})" for column in columns))
+        for name, row in theirs.items()
+    )
+    return TextTable(f"{title}: ours (the paper's)", ("", *columns), rows, tuple(notes))
+
+
+def _shown(number: Any) -> str:
+    if number is None:
+        return "-"
+    return f"{number[0]} ± {number[1]}" if isinstance(number, list) else str(number)
+
+
+def ratio(above: Floats, below: Floats) -> Interval:
+    """mean(above) / mean(below) over paired units, with the delta method's 95 % interval.
+
+    >>> ratio(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]))
+    Interval(mean=2.0, low=2.0, high=2.0, units=3)
+    """
+    n, of = len(above), float(above.mean() / below.mean())
+    if n < 2:
+        return Interval(of, np.nan, np.nan, n)
+    spread = np.std(above - of * below, ddof=1) / below.mean()
+    half = float(stats.t.ppf(0.975, n - 1) * spread / np.sqrt(n))
+    return Interval(of, of - half, of + half, n)
+
+
+def typical_ratio(above: Floats, below: Floats) -> Interval:
+    """The geometric mean of above / below over paired units, with the 95 % interval of its logarithm."""
+    logs, n = np.log(above / below), len(above)
+    half = float(stats.t.ppf(0.975, n - 1) * logs.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+    mean = float(logs.mean())
+    return Interval(float(np.exp(mean)), float(np.exp(mean - half)), float(np.exp(mean + half)), n)
+
+
+def half_widths(fit: PlackettLuce, paired: Paired, reference: str = "mle") -> dict[str, float]:
+    """Half of the 95 % intervals of Plackett-Luce coefficients, from the information of the observed rankings.
+
+    At every stage of a ranking the next is chosen among those left with probabilities p = softmax(coefficients), which
+    adds diag(p) - p p' to the information; the reference is fixed at 0.
+    """
+    strength, size = np.asarray(fit.coefficients), len(fit.estimators)
+    information = np.zeros((size, size))
+    for order in np.argsort(paired.values, axis=1, kind="stable"):
+        for stage in range(size - 1):
+            left = order[stage:]
+            p = np.exp(strength[left] - strength[left].max())
+            p /= p.sum()
+            information[np.ix_(left, left)] += np.diag(p) - np.outer(p, p)
+    free = [i for i, name in enumerate(fit.estimators) if name != reference]
+    error = np.sqrt(np.diag(np.linalg.inv(information[np.ix_(free, free)])))
+    return {fit.estimators[i]: float(1.96 * e) for i, e in zip(free, error, strict=True)}
+
+
+def counted(good: int, total: int) -> str:
+    """`3 of 4`, and `all 4`, as a sentence would have it.
+
+    >>> counted(4, 4), counted(3, 4), counted(0, 4)
+    ('all 4', '3 of 4', 'none of 4')
+    """
+    return f"all {total}" if good == total else f"none of {total}" if good == 0 else f"{good} of {total}"
+
+
+def named(things: Sequence[str], at_most: int = 8) -> str:
+    """The first few, and how many more there are.
+
+    >>> named(["a", "b", "c"], at_most=2)
+    'a; b; and 1 more'
+    """
+    more = [f"and {len(things) - at_most} more"] if len(things) > at_most else []
+    return "; ".join([*things[:at_most], *more])
