@@ -38,8 +38,8 @@ class PriorformerRecipe:
             "coarse dirichlet": 2,
             "dirichlet": 4,
             "fine dirichlet": 3,
-            "few": 3,
-            "spaced": 4,
+            "few": 2,
+            "spaced": 5,
             "smooth": 4,
             "everyday": 2,
         }

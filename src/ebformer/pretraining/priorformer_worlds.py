@@ -85,9 +85,9 @@ def spaced(rng: np.random.Generator, top: float) -> Draw:
 
 
 def uneven(rng: np.random.Generator, place: Floats) -> Floats:
-    """Random weights, nearly equal or not at all, with a trend."""
+    """Random weights, nearly equal or not at all, with a trend up or down."""
     even = log_uniform(rng, 0.3, 30.0)
-    weights = (rng.gamma(even, 1.0, len(place)) + 1e-9) * (place + 1e-6) ** rng.uniform(-0.5, 1.0)
+    weights = (rng.gamma(even, 1.0, len(place)) + 1e-9) * (place + 1e-3) ** rng.uniform(-1.0, 3.0)
     return np.asarray(weights / weights.sum())
 
 
