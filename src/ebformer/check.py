@@ -67,9 +67,10 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     uneven = p_value < SIGNIFICANT and distance > RELEVANT
     sentence = _trend(low, high, tally) or (_diagnosis(prior, low, high, tally) if uneven else None)
     if sentence is None:
-        return ModelCheck(
-            pit, p_value, distance, True, f"Poisson with a mixing distribution fits (PIT p = {p_value:.2g})"
-        )
+        evidence = f"PIT p = {p_value:.2g}"
+        if p_value < SIGNIFICANT:
+            evidence = f"so many units show a departure, but it moves only {distance:.1%} of them"
+        return ModelCheck(pit, p_value, distance, True, f"Poisson with a mixing distribution fits ({evidence})")
     return ModelCheck(pit, p_value, distance, False, sentence)
 
 

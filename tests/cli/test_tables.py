@@ -23,6 +23,9 @@ MISTAKES = [
     ("goals\n", "the table has no rows"),
     ("goal,team\n1,a\n", "there is no column 'goals' (did you mean 'goal'?)"),
     ("goals,estimate\n1,2\n", "the table already has a column 'estimate'"),
+    ("Goals,goals\n1,2\n", "several columns are called 'goals' (Goals, goals): rename all but one"),
+    ('goals\n"1,234"\n', "row 1: goals is '1,234': write numbers with a decimal point"),
+    ('name,goals\n"a,1\nb,2\n', "standard input, line 2: a quotation mark is never closed"),
 ]
 
 
@@ -95,7 +98,7 @@ def test_missing_rows_can_be_kept() -> None:
     done = ebformer("estimate", "-", "--missing", "keep", given="team,goals\na,1\nb,NA\nc,3\n")
     assert done.returncode == 0
     assert [row["estimate"] == "" for row in rows(done.stdout)] == [False, True, False]
-    assert "1 rows have a missing entry" in done.stderr
+    assert "kept without answers: 1 row with a missing entry" in done.stderr
 
 
 @pytest.mark.parametrize(("table", "sentence"), MISTAKES)
@@ -206,9 +209,12 @@ def test_compare_names_a_winner_and_its_assumption(league: Path) -> None:
 
 
 def test_methods_and_datasets_list_what_there_is() -> None:
-    methods = ebformer("methods").stdout.splitlines()
+    listed = ebformer("methods")
+    assert listed.stderr == "", "the probe lies outside the range that a network was trained for"
+    methods = listed.stdout.splitlines()
     assert {"mle", "robbins", "npmle", "gamma"} <= {line.split("\t")[0].removesuffix(" *") for line in methods}
     assert any(line.split("\t")[0].endswith(" *") for line in methods)
+    assert len({line.split("\t")[-1] for line in methods if line.startswith(("T24", "L24"))}) > 1
     assert {"league", "claims", "pumps"} <= {line.split("\t")[0] for line in ebformer("datasets").stdout.splitlines()}
     assert "choose from league" in ebformer("datasets", "leage").stderr
 

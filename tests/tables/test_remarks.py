@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import ebformer as eb
-from ebformer.check import ModelWarning
+from ebformer.check import ModelWarning, model_check
 from ebformer.tables.checking import check_fit, warnings_of
 from ebformer.tables.columns import Columns
-from ebformer.tables.fit import fit_table, remarks
+from ebformer.tables.fit import fit_table, narrow_intervals, remarks
 from ebformer.tables.observations import observe
 from ebformer.tables.shrinking import shrink, source_of
 
@@ -57,3 +57,20 @@ def test_small_groups_are_named() -> None:
 def test_shrink_warns_where_the_command_line_would_speak() -> None:
     with pytest.warns(ModelWarning, match="most counts are multiples of 10"):
         shrink(two_kinds().with_columns(goals=10 * (pl.col("goals") % 9 + 1)), "goals", method="npmle")
+
+
+def test_intervals_of_npmle_come_with_a_doubt() -> None:
+    table = two_kinds(200)
+    with pytest.warns(ModelWarning, match="intervals of npmle are too narrow"):
+        shrink(table, "goals", method="npmle", interval=0.9)
+    observations = observe(source_of(table), Columns("goals"))
+    assert narrow_intervals(fit_table(observations, eb.CATALOGUE["gamma"])) == []
+
+
+def test_a_departure_that_only_a_crowd_can_show_is_not_called_a_fit_by_its_p_value() -> None:
+    prior = eb.Prior([4.0], [1.0])
+    crowd = eb.Tally.of(np.random.default_rng(0).poisson(4.02, 10**6))
+    check = model_check(prior, crowd, np.random.default_rng(0))
+    assert check.fits
+    assert check.p_value < 1e-3
+    assert "it moves only 0." in check.sentence

@@ -224,3 +224,20 @@ def test_files_and_frames_make_the_same_tally(tmp_path: Path) -> None:
     columns = Columns("goals", "games", "team")
     with open_table(str(tmp_path / "t.csv")) as file:
         assert observe(file.table, columns).tallies() == observe(source_of(pl.DataFrame(a_table())), columns).tallies()
+
+
+def test_frames_with_odd_names_are_shrunk_or_refused_in_a_sentence() -> None:
+    numbered = pd.DataFrame({0: [7, 8], ("a", "b"): [1, 2], "goals": [1, 2]}, index=["x", "x"])
+    assert list(shrink(numbered, "goals", method="gamma").index) == ["x", "x"]
+    with pytest.raises(InputError, match="several columns of the table have the same name"):
+        shrink(pd.DataFrame([[1, 2]], columns=["goals", "goals"]), "goals", method="gamma")
+    with pytest.raises(InputError, match="'goals' cannot be both the count and the group"):
+        shrink(numbered, "goals", group="goals", method="gamma")
+    with pytest.raises(InputError, match="missing is 'drop': choose error or keep"):
+        shrink(numbered, "goals", missing="drop", method="gamma")  # type: ignore[arg-type]
+
+
+def test_as_many_exposures_as_counts() -> None:
+    with pytest.raises(InputError, match="there are 3 exposures for 2 counts"):
+        eb.estimate([1, 2], exposure=[1.0, 1.0, 1.0], method="mle")
+    assert eb.estimate([1, 2], exposure=2.0, method="mle").tolist() == [0.5, 1.0]

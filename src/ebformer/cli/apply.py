@@ -40,8 +40,6 @@ def command(
       ebformer estimate lastyear.csv --count claims --exposure years --save rule.json -o lastyear_shrunken.csv
       ebformer apply rule.json today.csv -o today_shrunken.csv
     """
-    from dataclasses import replace
-
     from ebformer.cli.estimate import deliver
     from ebformer.tables.columns import room_for
     from ebformer.tables.files import check_output, open_table
@@ -52,11 +50,11 @@ def command(
     if output is not None:
         check_output(output)
     fit = Fit.load(rule)
-    named = {"count": count, "exposure": exposure, "group": group}
-    columns = replace(fit.columns, **{role: name for role, name in named.items() if name is not None})
+    then = fit.columns
     with open_table(file) as opened:
+        columns = options.columns_of(opened, count or then.count, exposure or then.exposure, group or then.group)
         with options.progress("Reading", opened.connection.query_progress):
             observations = observe(opened.table, columns, missing)
         room_for(fit.new_columns(wanted), opened.table.names)
         deliver(opened, fit, observations, wanted, output)
-    options.say(f"{int(observations.keys.rows.sum()):,} rows scored with {rule}")
+    options.say(f"{options.counted(int(observations.keys.rows.sum()), 'row')} scored with {rule}")

@@ -34,13 +34,12 @@ def command(
 
     from ebformer.comparison import ASSUMPTION, compare
     from ebformer.estimators.catalogue import CATALOGUE, find
-    from ebformer.tables.columns import Columns
     from ebformer.tables.files import open_table
     from ebformer.tables.observations import observe
 
     chosen = {name: find(name) for name in (methods.split(",") if methods else CATALOGUE)}
     with open_table(file) as opened, options.progress("Reading", opened.connection.query_progress):
-        columns = Columns(options.count_column(opened, count, exposure), exposure)
+        columns = options.columns_of(opened, count, exposure)
         tally = observe(opened.table, columns, missing).tallies()[None]
     done: list[str] = []
     with options.progress("Comparing", lambda: 100.0 * len(done) / len(chosen)):

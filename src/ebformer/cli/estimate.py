@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from ebformer.cli import options
-from ebformer.estimators.catalogue import DEFAULT
 
 if TYPE_CHECKING:
     import duckdb
@@ -25,8 +24,7 @@ SHOWN = 20
 @click.command()
 @click.argument("file")
 @options.columns
-@click.option("--group", help="Column of groups; each is fitted apart.")
-@click.option("--method", default=DEFAULT, show_default=True, help="See `ebformer methods`.")
+@options.fitting
 @options.answers
 @click.option("--save", metavar="RULE.json", help="Write the fit for `ebformer apply`.")
 def command(
@@ -57,9 +55,9 @@ def command(
 
     from ebformer.estimators.catalogue import find
     from ebformer.tables.checking import check_fit, warnings_of
-    from ebformer.tables.columns import Columns, room_for
+    from ebformer.tables.columns import room_for
     from ebformer.tables.files import check_folder, check_output, open_table
-    from ebformer.tables.fit import Wanted, fit_table, remarks
+    from ebformer.tables.fit import Wanted, fit_table, narrow_intervals, remarks
     from ebformer.tables.observations import observe
 
     wanted, estimator = Wanted(interval, future, top), find(method)
@@ -68,7 +66,7 @@ def command(
     if save is not None:
         check_folder(save)
     with open_table(file) as opened:
-        columns = Columns(options.count_column(opened, count, exposure, group), exposure, group)
+        columns = options.columns_of(opened, count, exposure, group)
         with options.progress("Estimating", opened.connection.query_progress):
             observations = observe(opened.table, columns, missing)
             fit = fit_table(observations, estimator)
@@ -77,9 +75,9 @@ def command(
         deliver(opened, fit, observations, wanted, output)
     if save is not None:
         fit.save(save)
-    rows = int(observations.keys.rows.sum())
-    options.say(f"{rows:,} rows, {observations.count.size:,} distinct observations, method {method}")
-    for sentence in remarks(fit, observations):
+    rows = options.counted(int(observations.keys.rows.sum()), "row")
+    options.say(f"{rows}, {options.counted(observations.count.size, 'distinct observation')}, method {method}")
+    for sentence in narrow_intervals(fit) + remarks(fit, observations):
         options.say(sentence)
     troubles = warnings_of(checks, group)
     for sentence in troubles:
@@ -98,7 +96,7 @@ def deliver(file: TableFile, fit: Fit, observations: Observations, wanted: Wante
         with options.progress("Writing", file.connection.query_progress):
             file.write(rows, output or "-", observations.columns)
     if observations.missing:
-        options.say(f"{observations.missing:,} rows have a missing entry and were kept without answers")
+        options.say(f"kept without answers: {options.counted(observations.missing, 'row')} with a missing entry")
 
 
 def _first_look(file: TableFile, rows: duckdb.DuckDBPyRelation) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import re
+from typing import TYPE_CHECKING
 
 import click
 
 from ebformer.cli import options
+
+if TYPE_CHECKING:
+    from ebformer.estimators.base import Estimator
 
 
 @click.command()
@@ -24,15 +29,25 @@ def command() -> None:
     from ebformer.estimators.catalogue import CATALOGUE, DEFAULT
     from ebformer.tally import Tally
 
+    tally = Tally([0, 1, 2, 3, 7], [40, 30, 20, 9, 1])
     lines: list[dict[str, object]] = []
     for name, method in CATALOGUE.items():
         promises = {
-            "intervals": method(Tally.of([0, 1, 1, 2, 3])).prior is not None,
+            "intervals": method(tally).prior is not None,
             "exposure": method.unequal_exposure,
             "unseen": method.answers_unseen,
             "monotone": method.monotone,
         }
-        about = (inspect.getdoc(type(method)) or "").partition("\n")[0]
         yes = {promise: "yes" if kept else "" for promise, kept in promises.items()}
-        lines.append({"method": name + (" *" if name == DEFAULT else ""), **yes, "about": about})
+        lines.append({"method": name + (" *" if name == DEFAULT else ""), **yes, "about": _about(name, method)})
     options.show(lines, "* the default")
+
+
+def _about(name: str, method: Estimator) -> str:
+    """The first line of its documentation, or of a network what its card says of its shape."""
+    from ebformer.transformer import zoo
+
+    if name in zoo.names("transformer"):
+        shape = re.search(r"^\| network \| (.*) \|$", zoo.card(name), re.MULTILINE)
+        return "a pre-trained network" + (f": {shape[1]}" if shape else "")
+    return (inspect.getdoc(type(method)) or "").partition("\n")[0].rstrip(".:")

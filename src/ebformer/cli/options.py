@@ -10,12 +10,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ebformer.estimators.catalogue import DEFAULT
+
 if TYPE_CHECKING:
+    from ebformer.tables.columns import Columns
     from ebformer.tables.files import TableFile
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 PATIENCE = 2.0
 """Seconds before a progress bar appears."""
+
+
+def fitting(command: Command) -> Command:
+    """--group and --method."""
+    for option in (
+        click.option("--method", default=DEFAULT, show_default=True, help="See `ebformer methods`."),
+        click.option("--group", help="Column of groups; each is fitted apart."),
+    ):
+        command = option(command)
+    return command
 
 
 def columns(command: Command) -> Command:
@@ -51,26 +64,39 @@ def answers(command: Command) -> Command:
             type=click.FloatRange(min=0, min_open=True),
             help="Add predicted and its interval: the next count, over this exposure.",
         ),
-        click.option(
-            "--interval",
-            type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
-            help="Level of the intervals.  [default: 0.9 where the method has a posterior]",
-        ),
     ):
         command = option(command)
-    return command
+    return interval(command)
 
 
-def count_column(file: TableFile, count: str | None, *others: str | None) -> str:
-    """The column named, or the only one that can hold counts, which is then said aloud."""
-    from ebformer.tables.columns import the_candidate
+def interval(command: Command) -> Command:
+    """--interval."""
+    return click.option(
+        "--interval",
+        type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
+        help="Level of the intervals.  [default: 0.9 where the method has a posterior]",
+    )(command)
 
-    if count is not None:
-        return count
-    names = file.table.names
-    count = the_candidate([name for name in file.table.whole_number_columns() if name not in others], names)
-    say(f"reading counts from column {count!r}")
-    return count
+
+def columns_of(file: TableFile, count: str | None, exposure: str | None = None, group: str | None = None) -> Columns:
+    """The columns named; without a count, the only column that can hold one, which is then said aloud."""
+    from ebformer.tables.columns import Columns, the_candidate, told_apart
+
+    if count is None:
+        candidates = [name for name in file.table.whole_number_columns() if name not in (exposure, group)]
+        count = the_candidate(candidates, file.table.names)
+        say(f"reading counts from column {count!r}")
+    told_apart((count, exposure, group), file.header)
+    return Columns(count, exposure, group)
+
+
+def counted(number: int, what: str) -> str:
+    """So many of something, in words that agree.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def say(sentence: str) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from ebformer.cli import options
-from ebformer.estimators.catalogue import DEFAULT
 
 if TYPE_CHECKING:
     from ebformer.tables.columns import Missing
@@ -19,15 +18,8 @@ RIVALS = ("mle", "gamma", "npmle")
 @click.command()
 @click.argument("file")
 @options.columns
-@click.option("--group", help="Column of groups; each is fitted apart.")
-@click.option("--method", default=DEFAULT, show_default=True, help="See `ebformer methods`.")
-@click.option(
-    "--interval",
-    default=0.9,
-    show_default=True,
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Level of the intervals.",
-)
+@options.fitting
+@options.interval
 @click.option("-o", "--output", required=True, metavar="REPORT.html", help="Where to write the page.")
 def command(
     file: str,
@@ -36,7 +28,7 @@ def command(
     missing: Missing,
     group: str | None,
     method: str,
-    interval: float,
+    interval: float | None,
     output: str,
 ) -> None:
     """Write a page about FILE that opens offline: shrinkage, prior, model check, extreme units, all rows.
@@ -51,20 +43,18 @@ def command(
     from ebformer.estimators.catalogue import CATALOGUE, find
     from ebformer.report.table_page import Shrunken, table_page
     from ebformer.tables.checking import check_fit
-    from ebformer.tables.columns import Columns, room_for
+    from ebformer.tables.columns import room_for
     from ebformer.tables.duck import DuckTable
     from ebformer.tables.files import check_folder, open_table
     from ebformer.tables.fit import Wanted, fit_table
     from ebformer.tables.observations import observe
 
-    estimator = find(method)
+    estimator, wanted = find(method), Wanted(interval)
     check_folder(output)
     with open_table(file) as opened, options.progress("Writing the report", opened.connection.query_progress):
-        columns = Columns(options.count_column(opened, count, exposure, group), exposure, group)
+        columns = options.columns_of(opened, count, exposure, group)
         observations = observe(opened.table, columns, missing)
         fit = fit_table(observations, estimator)
-        certain = all(rule.prior is not None for rule in fit.rules.values())
-        wanted = Wanted(interval if certain else None)
         room_for(fit.new_columns(wanted), opened.table.names)
         answers = fit.answers(observations, wanted)
         rows = opened.table.with_answers(columns, observations.width, observations.keys, answers)

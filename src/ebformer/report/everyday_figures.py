@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
+FEW_ATOMS = 30
+"""A prior of so many atoms is drawn atom by atom, a finer one by the mass of equal cells."""
 
 
 def shrinkage(tally: Tally, rule: Rule, unit: str = "rate") -> Figure:
@@ -36,32 +38,34 @@ def shrinkage(tally: Tally, rule: Rule, unit: str = "rate") -> Figure:
             axes.fill_between(raw, low, high, color=BLUE, alpha=0.18, linewidth=0, label="90 % interval")
         axes.scatter(raw, estimate, s=area, color=BLUE, alpha=0.65, linewidth=0)
         axes.set(xlim=(-0.02 * top, top), ylim=(-0.02 * top, top))
-        axes.set(xlabel=f"raw {unit} (count / exposure)" if tally.exposure is not None else f"raw {unit} (count)")
-        axes.set(ylabel=f"estimated {unit}", title=f"Shrinkage by {rule.method}")
+        axes.set(xlabel=f"raw {unit}", ylabel=f"estimated {unit}", title=f"Shrinkage by {rule.method}")
         axes.legend(loc="upper left")
         return figure
 
 
 def mixing(prior: Prior | GammaPrior, unit: str = "rate") -> Figure:
-    """The estimated distribution of the hidden rates: mass of each atom, and the cumulative distribution above it."""
+    """The estimated distribution of the hidden rates: its mass, and the cumulative distribution above it."""
     with house_style():
         figure, axes = plt.subplots()
         if isinstance(prior, GammaPrior):
-            # Quantised at equal probabilities only to draw it; the rule itself uses the closed form.
-            rng = np.random.default_rng(0)
-            draws = prior.draw(20_000, rng)
-            axes.hist(draws, bins=80, weights=np.full(draws.size, 1 / draws.size), color=GREEN, alpha=0.7)
-            atoms, below = np.sort(draws), np.arange(1, draws.size + 1) / draws.size
+            # Drawn by 20,000 samples; the rule itself uses the closed form.
+            atoms = np.sort(prior.draw(20_000, np.random.default_rng(0)))
+            weights = np.full(atoms.size, 1 / atoms.size)
         else:
-            markers, stems, base = axes.stem(prior.atoms, prior.weights, basefmt=" ")
+            atoms, weights = prior.atoms, prior.weights
+        if atoms.size > FEW_ATOMS:
+            axes.hist(atoms, bins=50, weights=weights, color=GREEN, alpha=0.7)
+        else:
+            markers, stems, base = axes.stem(atoms, weights, basefmt=" ")
             stems.set(color=GREEN, linewidth=2, alpha=0.8)
             markers.set(color=GREEN, markersize=3.5)
             base.set_visible(False)
-            atoms, below = prior.atoms, np.cumsum(prior.weights)
         axes.set(xlabel=f"hidden {unit}", ylabel="share of units", title="Estimated prior")
         axes.set_ylim(bottom=0)
         cumulative = axes.twinx()
-        cumulative.step(atoms, below, where="post", color=MUTED, linewidth=1.2)
+        cumulative.step(
+            np.append(0.0, atoms), np.append(0.0, np.cumsum(weights)), where="post", color=MUTED, linewidth=1.2
+        )
         cumulative.set(ylim=(0, 1.02))
         cumulative.set_ylabel("cumulative share", color=MUTED)
         cumulative.tick_params(axis="y", colors=MUTED)

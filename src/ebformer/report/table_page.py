@@ -18,7 +18,7 @@ from ebformer.report.style import inline_svg
 from ebformer.rule import Rule
 from ebformer.tables.columns import Columns
 from ebformer.tables.duck import DuckTable
-from ebformer.tables.fit import Fit, Wanted, remarks
+from ebformer.tables.fit import Fit, Wanted, narrow_intervals, remarks
 from ebformer.tables.observations import Observations
 from ebformer.tally import Tally
 
@@ -49,20 +49,20 @@ def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
     events = sum(int(tally.values @ tally.multiplicity) for tally in tallies.values())
     exposure = sum(float(tally.exposures @ tally.multiplicity) for tally in tallies.values())
     method = next(iter(table.fit.rules.values())).method
-    per = f" / {columns.exposure}" if columns.exposure else ""
+    unit, name = _unit(columns), "standard input" if table.name == "-" else Path(table.name).name
     return Page(
-        title=f"{columns.count}{per} in {Path(table.name).name}",
+        title=f"{unit} in {name}",
         lead=(
-            f"Every unit's hidden rate of {columns.count}{per}, estimated by {method} from all {units:,} units "
+            f"Every unit's hidden rate of {unit}, estimated by {method} from all {units:,} units "
             "together: noisy extremes move towards what the other units make plausible."
         ),
         facts=[
             ("units", f"{units:,}"),
             (columns.count, f"{events:,}"),
-            (f"mean rate{per}", f"{events / exposure:.4g}"),
+            (f"mean {unit}", f"{events / exposure:.4g}"),
             ("distinct observations", f"{table.observations.count.size:,}"),
             ("method", method),
-            ("intervals", f"{table.wanted.level:.0%}"),
+            *([("intervals", f"{table.wanted.level:.0%}")] if _certain(table) else []),
         ],
         sections=[
             *_group_sections(table, tallies),
@@ -70,13 +70,15 @@ def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
             *([_comparison(scores)] if scores else []),
             _all_rows(table, units),
         ],
-        footer=f"Made by ebformer {__version__} from {Path(table.name).name}; it fetches nothing from elsewhere.",
+        footer=f"Made by ebformer {__version__} from {name}; it fetches nothing from elsewhere.",
     )
 
 
 def _group_sections(table: Shrunken, tallies: Mapping[str | None, Tally]) -> list[Section]:
     largest = sorted(tallies, key=lambda group: -tallies[group].n)
-    notes = list(remarks(table.fit, table.observations))
+    notes = [
+        f"{note[0].upper()}{note[1:]}." for note in narrow_intervals(table.fit) + remarks(table.fit, table.observations)
+    ]
     if len(largest) > MOST_GROUPS:
         notes.append(f"Pictures are shown for the {MOST_GROUPS} largest of {len(largest)} groups; the rows have all.")
     sections = []
@@ -87,7 +89,7 @@ def _group_sections(table: Shrunken, tallies: Mapping[str | None, Tally]) -> lis
 
 
 def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str, notes: list[str]) -> Section:
-    rule, check, unit = table.fit.rules[group], table.checks[group], table.fit.columns.count
+    rule, check, unit = table.fit.rules[group], table.checks[group], _unit(table.fit.columns)
     shown = [
         Picture(
             inline_svg(figures.shrinkage(tally, rule, unit), f"Shrinkage{where}"),
@@ -135,12 +137,23 @@ def _extremes(table: Shrunken) -> Section:
     rows, label, columns = top + bottom, _label_column(table, top), table.fit.columns
     raw = np.array([float(row[columns.count]) / float(row.get(columns.exposure or "", 1.0) or 1.0) for row in rows])
     estimate = np.array([float(row["estimate"]) for row in rows])
-    certain = "lower" in rows[0]
+    certain = _certain(table)
     lower, upper = ((np.array([float(row[end]) for row in rows]) if certain else None) for end in ("lower", "upper"))
     names = [str(row[label]) if label else _described(row, columns) for row in rows]
-    figure = figures.caterpillar(names, raw, estimate, lower, upper, columns.count)
-    caption = f"The highest and lowest estimates; lines are {table.wanted.level:.0%} intervals, circles the raw rates."
+    figure = figures.caterpillar(names, raw, estimate, lower, upper, _unit(columns))
+    lines = f"lines are {table.wanted.level:.0%} intervals, " if certain else ""
+    caption = f"The highest and lowest estimates; {lines}circles the raw rates."
     return Section("The extreme units", pictures=[Picture(inline_svg(figure, "Highest and lowest units"), caption)])
+
+
+def _unit(columns: Columns) -> str:
+    """What rates are measured in."""
+    return columns.count + (f" / {columns.exposure}" if columns.exposure else "")
+
+
+def _certain(table: Shrunken) -> bool:
+    """Whether the answers have intervals."""
+    return "lower" in table.fit.new_columns(table.wanted)
 
 
 def _described(row: dict[str, Any], columns: Columns) -> str:

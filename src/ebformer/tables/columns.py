@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -40,14 +41,41 @@ class Columns:
         """These columns, or an `InputError` that names the nearest ones."""
         for name in filter(None, (self.count, self.exposure, self.group)):
             if name not in names:
-                lowered = {other.lower(): other for other in names}
+                lowered = {str(other).lower(): other for other in names}
                 near = difflib.get_close_matches(name.lower(), list(lowered), n=1)
                 hint = f" (did you mean {lowered[near[0]]!r}?)" if near else ""
-                shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+                shown = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
                 raise InputError(f"there is no column {name!r}{hint}; the columns are {shown}")
-        if self.exposure == self.count:
-            raise InputError(f"{self.count!r} cannot be both the count and the exposure: name two columns")
+        for role in ("exposure", "group"):
+            if self.role(role) == self.count:
+                raise InputError(f"{self.count!r} cannot be both the count and the {role}: name two columns")
         return self
+
+
+def check_policy(missing: str) -> None:
+    """An `InputError` that names the choices, where this is not one about rows with a missing entry.
+
+    >>> check_policy("drop")
+    Traceback (most recent call last):
+    ...
+    ebformer.errors.InputError: missing is 'drop': choose error or keep
+    """
+    if missing not in get_args(Missing):
+        raise InputError(f"missing is {missing!r}: choose {' or '.join(get_args(Missing))}")
+
+
+def told_apart(chosen: Sequence[str | None], header: Sequence[str]) -> None:
+    """Refuse a name that several columns of a header share; in capitals neither, since SQL takes them for the same.
+
+    >>> told_apart(["goals"], ["Goals", "goals"])
+    Traceback (most recent call last):
+    ...
+    ebformer.errors.InputError: several columns are called 'goals' (Goals, goals): rename all but one
+    """
+    for name in filter(None, chosen):
+        called = [other for other in header if other.lower() == name.lower()]
+        if len(called) > 1:
+            raise InputError(f"several columns are called {name!r} ({', '.join(called)}): rename all but one")
 
 
 def room_for(new: Sequence[str], names: Sequence[str]) -> None:
@@ -59,7 +87,7 @@ def room_for(new: Sequence[str], names: Sequence[str]) -> None:
     ebformer.errors.InputError: the table already has a column 'estimate': rename or drop it first
     """
     for name in names:
-        if name.lower() in new:
+        if str(name).lower() in new:
             raise InputError(f"the table already has a column {name!r}: rename or drop it first")
 
 
@@ -85,6 +113,8 @@ def complaint(columns: Columns, role: Role, value: object, row: int | None) -> I
 
     >>> print(complaint(Columns("goals"), "count", "seven", 3))
     row 3: goals is 'seven', not a number
+    >>> print(complaint(Columns("goals"), "count", "1,234", 3))
+    row 3: goals is '1,234': write numbers with a decimal point and without thousands separators
     >>> print(complaint(Columns("goals", "games"), "exposure", 0, None))
     games is 0: exposures must be positive and finite, so correct or drop that row
     """
@@ -97,6 +127,10 @@ def complaint(columns: Columns, role: Role, value: object, row: int | None) -> I
     try:
         number = float(str(value))
     except ValueError:
+        if re.fullmatch(r"\s*[-+]?\d+([.,'\s]\d+)+\s*", str(value)):
+            return InputError(
+                f"{where}{name} is {value!r}: write numbers with a decimal point and without thousands separators"
+            )
         return InputError(f"{where}{name} is {value!r}, not a number")
     if role == "exposure":
         return InputError(

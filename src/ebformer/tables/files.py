@@ -224,6 +224,8 @@ def _about_bad_rows(name: str, message: str) -> str:
     if "Expected Number of Columns" in found:
         expected, _, seen = found["Expected Number of Columns"].partition(" Found:")
         return f"{name}, line {line}: {seen.strip()} entries where the header has {expected}; correct that line"
+    if "unterminated quote" in message.lower():
+        return f"{name}, line {line}: a quotation mark is never closed; correct that line"
     return f"{name}: {_first_line(message)}"
 
 

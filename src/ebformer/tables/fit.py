@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -132,18 +131,12 @@ class Fit:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Fit:
         """Read a fit that `save` wrote; nothing in the file is executed."""
-        from ebformer.estimators.catalogue import estimator
-
         advice = "write one with `ebformer estimate --save`"
         try:
             record = json.loads(Path(path).read_text(encoding="utf-8"))
             if record["format"] != FORMAT or record["version"] != VERSION:
                 raise ValueError(record["format"])
-            rules = {}
-            for entry in record["rules"]:
-                with suppress(InputError):
-                    estimator(entry["rule"]["method"])  # the kinds of rules register when their methods are imported
-                rules[entry["group"]] = Rule.from_record(entry["rule"], path)
+            rules = {entry["group"]: Rule.from_record(entry["rule"], path) for entry in record["rules"]}
             return Fit(Columns(**record["columns"]), rules)
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, InputError):
@@ -177,3 +170,13 @@ def remarks(fit: Fit, observations: Observations) -> list[str]:
             where = "" if group is None else f" in {observations.columns.group} {group}"
             said.append(f"{rule.method}{where} {rule.convergence}")
     return said
+
+
+def narrow_intervals(fit: Fit) -> list[str]:
+    """A remark where intervals are known to cover too little: maximum likelihood puts the prior on a few points."""
+    if not any(rule.method == "npmle" for rule in fit.rules.values()):
+        return []
+    return [
+        "intervals of npmle are too narrow, since its prior is a handful of points: "
+        "keep its estimates, but take intervals from priorformer or gamma"
+    ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ebformer.binning import FINEST, distinct_rows
 from ebformer.errors import InputError
-from ebformer.tables.columns import Columns, Missing, Role, complaint, usable
+from ebformer.tables.columns import Columns, Missing, Role, check_policy, complaint, usable
 from ebformer.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -101,6 +101,7 @@ def observe(source: Source, columns: Columns, missing: Missing = "error") -> Obs
     Rows with a missing entry are refused, or with `missing="keep"` left out here and without an answer later.
     """
     columns.found_in(source.names)
+    check_policy(missing)
     width = 0.0
     if columns.exposure is not None and source.distinct_exposures(columns, LIMIT) > LIMIT:
         width = FINEST

@@ -19,7 +19,7 @@ from ebformer.tables.checking import check_fit, warnings_of
 from ebformer.tables.columns import Columns, Missing, room_for
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
-from ebformer.tables.fit import BLOCK, Wanted, fit_table, remarks
+from ebformer.tables.fit import BLOCK, Wanted, fit_table, narrow_intervals, remarks
 from ebformer.tables.observations import Source, observe
 from ebformer.tables.spark import SparkTable
 from ebformer.tally import Tally, exposures, whole_numbers
@@ -57,7 +57,8 @@ def shrink(
     fit = fit_table(observations, find(method))
     room_for(fit.new_columns(wanted), source.names)
     checks = check_fit(fit, observations, np.random.default_rng(0))
-    for sentence in remarks(fit, observations) + warnings_of(checks, group):
+    doubts = narrow_intervals(fit) if interval is not None else []
+    for sentence in doubts + remarks(fit, observations) + warnings_of(checks, group):
         warnings.warn(sentence, ModelWarning, stacklevel=2)
     answers = fit.answers(observations, wanted)
     shrunken: Frame = source.with_answers(columns, observations.width, observations.keys, answers)
@@ -72,6 +73,8 @@ def source_of(frame: Any) -> Source:
         return SparkTable(frame)
     try:
         return EagerTable(nw.from_native(frame))
+    except nw.exceptions.DuplicateError as error:
+        raise InputError("several columns of the table have the same name: rename all but one") from error
     except TypeError as error:
         known = "a pandas, polars or pyarrow table, a DuckDB relation or a PySpark frame"
         raise InputError(f"cannot shrink a {type(frame).__name__}: give {known}, or arrays to estimate") from error
@@ -86,7 +89,10 @@ def estimate(
     [0.0, 0.0, 1.0, 0.0, 7.0]
     """
     x = whole_numbers(counts, "counts")
-    t = None if exposure is None else np.broadcast_to(exposures(exposure), x.shape)
+    t = None if exposure is None else exposures(exposure)
+    if t is not None and t.size not in (1, x.size):
+        raise InputError(f"there are {t.size} exposures for {x.size} counts: give one for each, or one for all")
+    t = None if t is None else np.broadcast_to(t, x.shape)
     rule = find(method)(coarsened(Tally.of(x, t)))
     first, which = distinct_rows(x, t)
     blocks = np.array_split(first, 1 + first.size // BLOCK)
