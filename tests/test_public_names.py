@@ -8,7 +8,7 @@ import pytest
 
 import ebformer
 
-EXAMPLES_ELSEWHERE = {"CATALOGUE", "EbformerError", "Estimator", "Pretrained", "Rule"}
+EXAMPLES_ELSEWHERE = {"CATALOGUE", "EbformerError", "Estimator", "Rule"}
 """A value, an exception and two abstract classes: their examples are those of what implements them."""
 
 

@@ -43,6 +43,26 @@ def test_no_rate_has_a_larger_risk_than_the_mmse(theta_max: float) -> None:
     assert prior.atoms[-1] == theta_max
 
 
+@pytest.mark.parametrize("theta_max", [1500.0, 1e5])
+def test_sums_over_every_count_confirm_long_intervals(theta_max: float) -> None:
+    # The solver sums over nodes in sqrt(x) there; here every count within ten standard deviations takes part.
+    prior, convergence = least_favourable(theta_max)
+    assert convergence.reached
+    root = np.sqrt(theta_max)
+    first = int(max(0.0, root - 50) ** 2)
+    t = bayes_rule(prior, np.arange(first, theta_max + 12 * root))
+
+    def risk(theta: float) -> float:
+        x = np.arange(int(max(0.0, np.sqrt(theta) - 5) ** 2), int(theta + 10 * np.sqrt(theta) + 30))
+        rule = t[x - first] if x[0] >= first else bayes_rule(prior, x)
+        return float(np.exp(Poisson().log_pmf(x, theta)) @ (theta - rule) ** 2)
+
+    high = prior.atoms > max(0.0, root - 40) ** 2
+    level = sum(w * risk(a) for a, w in zip(prior.atoms[high], prior.weights[high], strict=True))
+    rates = (root - np.append(np.arange(0, 3, 0.02), np.linspace(3, min(40, root), 41))) ** 2
+    assert max(map(risk, [*rates, *(theta_max * np.array([0.05, 0.3, 0.6]))])) <= level * (1 + TOLERANCE)
+
+
 def test_the_published_mmse_on_the_interval_of_the_paper() -> None:
     # "mmse about 25.1793": ../shared/TARGETS.md, found there on a grid, which can only fall short.
     assert mmse(least_favourable(50.0)[0]) == pytest.approx(25.1793, abs=2e-4)

@@ -7,16 +7,20 @@ on the support. Far below theta_max the best weights sink under any floating-poi
 spread over the interval: it lowers the mmse by less than FLOOR and keeps the Bayes rule tame where no atom is near.
 
 Newton's method runs first on the weights of a fixed grid, with a logarithmic barrier that follows every weight down;
-what is left are narrow heaps. Each heap becomes one atom, and Newton moves atoms and weights together.
+atoms are then added where the risk is still too large. On short intervals what the grid leaves are narrow heaps: each
+becomes one atom, and Newton moves atoms and weights together. On long ones (CROWDED) atoms crowd until their places no
+longer matter, except for the last few, and the grid with the added atoms is the answer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import ndtr
 
+from ebformer.channel import deviance, log_peak
 from ebformer.errors import InputError
 from ebformer.posterior import Floats
 from ebformer.prior import Prior
@@ -25,18 +29,20 @@ from ebformer.rule import Convergence
 TOLERANCE = 1e-6
 """A prior is certified when no rate in [0, theta_max] has a risk above mmse (1 + TOLERANCE)."""
 MEANING = "largest risk on [0, theta_max] / mmse - 1"
-LARGEST = 1e4
-"""The largest theta_max. The cost grows with it: 0.2 s of one core at 50, 1 s at 200, 4 s at 1000, 10 s at 3000."""
+LARGEST = 1e7
+"""The largest theta_max. In seconds of one core: 0.1 at 50, 0.5 at 200, 1 at 500, 3 at 10^5, 5 at 10^6, 10 at 10^7."""
+CROWDED = 1000.0
+"""Up to this theta_max the atoms are moved to their best places."""
 
 FLOOR = 3e-7
-SPACING = 0.12
-"""Of the first grid, in sqrt(theta), where one standard deviation of x is 1/2 and atoms end up at least 0.6 apart."""
+GRID = 0.12
+"""Spacing of the first atoms in sqrt(theta), where a standard deviation of x is 1/2 and heaps are over 0.6 apart."""
 BARRIER = 1e-12
 """The last weight of the barrier, relative to the mmse and shared by all atoms."""
-LIGHT = 1e-10
-"""An atom of less weight is no atom."""
 NEAR = 0.02
-"""Atoms that met: this near in sqrt(theta), or relative to the whole interval where that is short."""
+"""Moving atoms that met: this near in sqrt(theta), or relative to the whole interval where that is short."""
+SMOOTH, NODES = 33.0, 0.125
+"""From about this sqrt(x) on, sums over counts become sums over nodes with this spacing in sqrt(x)."""
 
 
 @lru_cache(maxsize=64)
@@ -50,37 +56,56 @@ def least_favourable(theta_max: float) -> tuple[Prior, Convergence]:
     """
     if not 0 < theta_max <= LARGEST:
         raise InputError(f"theta_max is {theta_max:g}: give a positive number of at most {LARGEST:g}")
-    everywhere = _Risks(float(theta_max))
-    a, w, steps = _first_atoms(everywhere)
-    a, w, gap, taken = _exchange(everywhere, a, w)
-    answer = everywhere.prior(a, w), Convergence(gap, steps + taken, gap <= TOLERANCE, MEANING)
-    if gap > TOLERANCE:
-        return answer
+    risks, move = _Risks(float(theta_max)), theta_max <= CROWDED
+    # For large theta_max all but the floor's mass lies within 4 to 6 theta_max^(1/6) of the end in sqrt(theta), the
+    # scale of Airy's equation, so the atoms need not start at 0.
+    a = risks.even(max(0.0, np.sqrt(theta_max) - 7 * theta_max ** (1 / 6)), GRID if move else 2 * GRID)
+    a, w, steps = _follow(risks, a, np.full(a.size, risks.rest / a.size), 0.1, move=False)
+    if move:
+        a, w = _heaps(a, w, risks)
+    a, w, gap, taken = _exchange(risks, a, w, move)
     # The floor can go: all of it where the lowest atom alone bounds the risk at 0, else what is above that atom.
-    risks = _Risks(float(theta_max), below=0.0 if a[0] ** 2 < everywhere.mmse(a, w) else a[0])
-    a, w, gap, more = _exchange(risks, a, w / w.sum() * risks.rest)
-    if gap > TOLERANCE:
-        return answer
-    return risks.prior(a, w), Convergence(gap, steps + taken + more, True, MEANING)
+    lower = _Risks(float(theta_max), below=0.0 if a[0] ** 2 < risks.mmse(a, w) else a[0])
+    b, v, without, more = _exchange(lower, a, w / w.sum() * lower.rest, move)
+    if without <= max(gap, TOLERANCE):
+        risks, a, w, gap = lower, b, v, without
+    return risks.prior(a, w), Convergence(gap, steps + taken + more, gap <= TOLERANCE, MEANING)
 
 
-def _exchange(risks: _Risks, a: Floats, w: Floats) -> tuple[Floats, Floats, float, int]:
+def _exchange(risks: _Risks, a: Floats, w: Floats, move: bool) -> tuple[Floats, Floats, float, int]:
     """Settle the atoms, look for rates whose risk is too large, and add atoms there until there is none."""
     steps = 0
     for _ in range(60):
-        a, w, taken = _climb(risks, a, w, BARRIER / a.size, move=True)
-        a, w = _joined(a, w, risks.rest)
+        a, w, taken = _follow(risks, a, w, BARRIER if move else 1e-6, move)
+        a, w = _joined(a, w, risks, NEAR if move else 0.0)
         steps += taken
         peaks, heights = risks.peaks(risks.bayes(a, w)[1])
         value = risks.mmse(a, w)
         gap = float(heights.max()) / value - 1
         if gap <= TOLERANCE:
             break
-        a, w = _with_atoms(a, w, peaks[heights > value * (1 + TOLERANCE / 2)], risks.rest)
+        a, w = _with_atoms(a, w, peaks[heights > value * (1 + TOLERANCE / 2)], risks, NEAR if move else NEAR / 20)
     return a, w, gap, steps
 
 
 Block = tuple[slice, slice, Floats]
+
+
+def _quadrature(last: float) -> tuple[Floats, Floats]:
+    """Nodes x and weights with sum_x g(x) = weights @ g(nodes), x up to last, for all g that are summed here.
+
+    Every count while x is small. Where it is large, the sum is the integral 2 int g(s^2) s ds, and that the trapezoid
+    rule in s = sqrt(x): both hold to exp(-2 pi c / NODES), below 1e-16, since p(x | theta) has width 1/2 in s and the
+    nearest pole of the Bayes rule lies c = pi / (4 distance of neighbouring atoms), some 0.8, off the real line.
+    Gaussian weights, too wide for either rule to resolve, lead from one to the other; up to 500 all are counts.
+    """
+    counts = np.arange(min(last, (SMOOTH + 6) ** 2) + 1)
+    roots = np.arange(SMOOTH - 6, max(np.sqrt(last), SMOOTH - 6), NODES)
+    nodes = np.append(counts, roots**2)
+    weights = np.append(ndtr(2 * (SMOOTH - np.sqrt(counts))), 2 * NODES * roots * ndtr(2 * (roots - SMOOTH)))
+    order = np.argsort(nodes)
+    order = order[weights[order] > 1e-20]
+    return nodes[order], weights[order]
 
 
 class _Risks:
@@ -88,74 +113,75 @@ class _Risks:
 
     def __init__(self, theta_max: float, below: float = np.inf) -> None:
         self.theta_max = theta_max
-        self.counts = int(theta_max + 9 * np.sqrt(theta_max) + 30)
-        edges = np.arange(0, 4 + int(np.sqrt(self.counts)) + 1, 4) ** 2
-        self.edges = np.minimum(edges, self.counts)
-        self.log_factorial = gammaln(np.arange(self.counts) + 1.0)
+        self.x, weights = _quadrature(theta_max + 9 * np.sqrt(theta_max) + 30)
+        self.log_peak = log_peak(self.x) + np.log(weights)
+        self.edges = np.append(np.searchsorted(self.x, np.arange(0, np.sqrt(self.x[-1]), 4) ** 2), self.x.size)
         floor = self.even(0.0, 0.5)
+        self.light = 0.01 * FLOOR / floor.size
         self.floor = floor[floor < below]
-        self.floor_table = self.table(self.floor)
         self.mass = np.full(self.floor.size, FLOOR / floor.size)
         self.rest = 1 - float(self.mass.sum())
+        # The moments of the floor about each count: [3, counts].
+        self.moments = np.zeros((3, self.x.size))
+        for rates, counts, p in self.table(self.floor):
+            offset = self.floor[rates, None] - self.x[counts]
+            self.moments[:, counts] = [self.mass[rates] @ (p * offset**power) for power in range(3)]
 
     def even(self, low: float, spacing: float) -> Floats:
         """Rates evenly spaced in sqrt(theta), from low to the end."""
         roots = np.linspace(low, np.sqrt(self.theta_max), 3 + int((np.sqrt(self.theta_max) - low) / spacing))
         return np.append(roots[:-1] ** 2, self.theta_max)
 
-    def table(self, theta: Floats) -> list[Block]:
+    def table(self, theta: Floats) -> Iterator[Block]:
         """Which rates, which counts, p(x | theta) [rates, counts]; what is left out is below 1e-30."""
-        blocks = []
-        for start, stop in zip(self.edges[:-1], self.edges[1:], strict=True):
-            reach = np.searchsorted(np.sqrt(theta), [np.sqrt(start) - 6, np.sqrt(stop) + 6])
-            rates, counts = slice(*reach), slice(start, stop)
-            rate = theta[rates, None]
-            log_p = np.arange(start, stop) * np.log(np.maximum(rate, 1e-300)) - rate - self.log_factorial[counts]
-            blocks.append((rates, counts, np.exp(log_p)))
-        return blocks
+        theta = np.maximum(theta, 1e-12 * self.theta_max)
+        for counts in map(slice, self.edges[:-1], self.edges[1:]):
+            x = self.x[counts]
+            rates = slice(*np.searchsorted(np.sqrt(theta), [np.sqrt(x[0]) - 6, np.sqrt(x[-1]) + 6]))
+            if rates.start < rates.stop:
+                yield rates, counts, np.exp(self.log_peak[counts] - deviance(x, theta[rates, None]))
 
-    def bayes(self, a: Floats, w: Floats, table: list[Block] | None = None) -> tuple[Floats, Floats]:
-        """The marginal and the Bayes rule of atoms and floor together; the rule two counts further, for differences."""
-        m, e = np.zeros(self.counts), np.zeros(self.counts)
-        for theta, mass, blocks in ((self.floor, self.mass, self.floor_table), (a, w, table or self.table(a))):
-            for rates, counts, p in blocks:
-                m[counts] += mass[rates] @ p
-                e[counts] += (mass * theta)[rates] @ p
-        t = e / m
-        return m, np.append(t, t[[-1, -1]])
+    def bayes(self, a: Floats, w: Floats, table: Iterable[Block] | None = None) -> tuple[Floats, Floats]:
+        """The marginal and the Bayes rule, less x, of atoms and floor together."""
+        m, e, _ = self.moments.copy()
+        for rates, counts, p in table or self.table(a):
+            m[counts] += w[rates] @ p
+            e[counts] += w[rates] @ (p * (a[rates, None] - self.x[counts]))
+        return m, e / m
 
-    def risk(self, theta: Floats, t: Floats, table: list[Block] | None = None, derivatives: int = 0) -> Floats:
-        """r(theta) and its first derivatives: d/dtheta E g(x) = E [g(x + 1) - g(x)] for Poisson x."""
-        answer = np.zeros((1 + derivatives, theta.size))
+    def risk(self, theta: Floats, shift: Floats, table: Iterable[Block] | None = None) -> Floats:
+        """r(theta), r' and r'': [3, rates]. The derivatives of p are p (x / theta - 1) and so on."""
+        answer = np.zeros((3, theta.size))
+        theta = np.maximum(theta, 1e-12 * self.theta_max)
         for rates, counts, p in table or self.table(theta):
-            e = [theta[rates, None] - t[counts.start + i : counts.stop + i] for i in range(1 + derivatives)]
-            answer[0, rates] += (p * e[0] ** 2).sum(axis=1)
-            if derivatives > 0:
-                answer[1, rates] += (p * (e[1] ** 2 - e[0] ** 2 + 2 * e[0])).sum(axis=1)
-            if derivatives > 1:
-                bend = e[2] ** 2 - 2 * e[1] ** 2 + e[0] ** 2 + 4 * (e[1] - e[0]) + 2
-                answer[2, rates] += (p * bend).sum(axis=1)
+            rate, x = theta[rates, None], self.x[counts]
+            error = theta[rates, None] - x - shift[counts]
+            score = x / rate - 1
+            answer[0, rates] += (p * error**2).sum(axis=1)
+            answer[1, rates] += (p * error * (error * score + 2)).sum(axis=1)
+            answer[2, rates] += (p * (error**2 * (score**2 - x / rate**2) + 4 * error * score + 2)).sum(axis=1)
         return answer
 
-    def mmse(self, a: Floats, w: Floats, table: list[Block] | None = None) -> float:
+    def mmse(self, a: Floats, w: Floats, table: Iterable[Block] | None = None) -> float:
         """The mmse of atoms and floor together."""
-        table = table or self.table(a)
-        _, t = self.bayes(a, w, table)
-        return float(w @ self.risk(a, t, table)[0] + self.mass @ self.risk(self.floor, t, self.floor_table)[0])
+        shift = self.bayes(a, w, table)[1]
+        floor = self.moments[2] - 2 * self.moments[1] * shift + self.moments[0] * shift**2
+        return float(w @ self.risk(a, shift, table)[0] + floor.sum())
 
     def prior(self, a: Floats, w: Floats) -> Prior:
         """Atoms and floor together."""
         return Prior(np.append(a, self.floor), np.append(w, self.mass))
 
-    def peaks(self, t: Floats) -> tuple[Floats, Floats]:
-        """The local maxima of the risk on [0, theta_max], by sign changes of r', polished, and their heights."""
+    def peaks(self, shift: Floats) -> tuple[Floats, Floats]:
+        """The high local maxima of the risk on [0, theta_max], by sign changes of r', polished, and their heights."""
         grid = self.even(0.0, 0.05)
-        slope = self.risk(grid, t, derivatives=1)[1]
-        at = np.flatnonzero((slope[:-1] > 0) & (slope[1:] <= 0))
-        low, high = grid[at], grid[at + 1]
+        risk, slope, _ = self.risk(grid, shift)
+        # Between two neighbours of the grid the risk rises by less than a hundredth.
+        high = (slope[:-1] > 0) & (slope[1:] <= 0) & (risk[:-1] > 0.98 * risk.max())
+        low, high = grid[:-1][high], grid[1:][high]
         theta = (low + high) / 2
         for _ in range(60):
-            _, slope, bend = self.risk(theta, t, derivatives=2)
+            _, slope, bend = self.risk(theta, shift)
             low, high = np.where(slope > 0, theta, low), np.where(slope > 0, high, theta)
             newton = theta - slope / np.where(bend < 0, bend, -np.inf)
             middle = np.where((newton > low) & (newton < high), newton, (low + high) / 2)
@@ -163,32 +189,31 @@ class _Risks:
                 break
             theta = middle
         theta = np.concatenate([[0.0], theta, [self.theta_max]])
-        return theta, self.risk(theta, t)[0]
+        return theta, self.risk(theta, shift)[0]
 
 
-def _first_atoms(risks: _Risks) -> tuple[Floats, Floats, int]:
-    """Optimal weights on a grid, one atom for each heap of them.
-
-    For large theta_max all but the floor's mass lies within 4 to 6 theta_max^(1/6) of the end in sqrt(theta), the
-    scale of Airy's equation, so the grid need not start at 0.
-    """
-    a = risks.even(max(0.0, np.sqrt(risks.theta_max) - 7 * risks.theta_max ** (1 / 6)), SPACING)
-    w = np.full(a.size, risks.rest / a.size)
+def _follow(risks: _Risks, a: Floats, w: Floats, barrier: float, move: bool) -> tuple[Floats, Floats, int]:
+    """Down the central path: the best atoms and weights for one barrier after the other, to the last."""
     steps = 0
-    for barrier in np.geomspace(0.1, BARRIER, 12):
-        a, w, taken = _climb(risks, a, w, barrier / a.size, move=False)
+    for mu in np.geomspace(barrier, BARRIER, 1 + round(np.log10(barrier / BARRIER))):
+        a, w, taken = _climb(risks, a, w, mu / a.size, move)
         steps += taken
-    valleys = np.flatnonzero((w[1:-1] <= w[:-2]) & (w[1:-1] < w[2:])) + 1
-    heaps = np.append(0, valleys)
+    return a, w, steps
+
+
+def _heaps(a: Floats, w: Floats, risks: _Risks) -> tuple[Floats, Floats]:
+    """One atom for each heap of weights on the grid."""
+    heaps = np.append(0, np.flatnonzero((w[1:-1] <= w[:-2]) & (w[1:-1] < w[2:])) + 1)
     mass = np.add.reduceat(w, heaps)
     a = np.add.reduceat(a * w, heaps) / mass
     a[0], a[-1] = a[0] * (a[0] > 1e-3 * risks.theta_max), risks.theta_max
-    return a[mass > LIGHT], mass[mass > LIGHT] * risks.rest / mass[mass > LIGHT].sum(), steps
+    a, w = a[mass > risks.light], mass[mass > risks.light]
+    return a, w * risks.rest / w.sum()
 
 
 def _climb(risks: _Risks, a: Floats, w: Floats, mu: float, move: bool) -> tuple[Floats, Floats, int]:
     """Newton's method on mmse (1 + mu sum_j log w_j), in the weights' relative changes and, on request, the atoms."""
-    table = risks.table(a)
+    table = list(risks.table(a))
     for step in range(1, 41):
         value = risks.mmse(a, w, table)
         growth, shift, gain = _newton_step(risks, a, w, table, mu * value, move)
@@ -200,7 +225,7 @@ def _climb(risks: _Risks, a: Floats, w: Floats, mu: float, move: bool) -> tuple[
             new_a, new_w = np.clip(a + length * shift, 0.0, risks.theta_max), w * (1 + length * growth)
             new_w *= risks.rest / new_w.sum()
             if bool(np.all(np.diff(new_a) > 0)):
-                new_table = risks.table(new_a) if move else table
+                new_table = list(risks.table(new_a)) if move else table
                 after = risks.mmse(new_a, new_w, new_table) + mu * value * np.log(new_w).sum()
                 # Where the gain drowns in rounding, Newton knows better than the difference of two values.
                 if after >= before - 1e-13 * value or gain < 1e-11 * value:
@@ -223,17 +248,17 @@ def _newton_step(
     w_j r''(a_j) in the atoms; both make the mmse concave where r'' < 0, and only there may an atom move.
     """
     k = a.size
-    m, t = risks.bayes(a, w, table)
-    risk, slope, bend = risks.risk(a, t, table, derivatives=2)
+    m, rule = risks.bayes(a, w, table)
+    risk, slope, bend = risks.risk(a, rule, table)
     free = np.flatnonzero(move & (bend < 0) & (a > 0) & (a < risks.theta_max))
     gradient = np.concatenate([w * risk + barrier, (w * slope)[free]])
     curvature = np.diag(np.concatenate([np.full(k, barrier), -(w * bend)[free]]))
     for rates, counts, p in table:
-        error = a[rates, None] - t[counts]
+        error = a[rates, None] - risks.x[counts] - rule[counts]
         moving = (free >= rates.start) & (free < rates.stop)
         here = free[moving] - rates.start
         # d/da [p (a - t)] = p + (a - t) p', and p' = p (x / a - 1).
-        ratio = np.arange(counts.start, counts.stop) / a[free[moving], None] - 1
+        ratio = risks.x[counts] / a[free[moving], None] - 1
         c = np.concatenate([p * error, p[here] * (1 + error[here] * ratio)])
         c *= np.concatenate([w[rates], w[free[moving]]])[:, None] / np.sqrt(m[counts])
         rows = np.concatenate([np.arange(rates.start, rates.stop), k + np.flatnonzero(moving)])
@@ -257,21 +282,21 @@ def _constrained_step(curvature: Floats, gradient: Floats, normal: Floats, scale
     return np.asarray(free - (normal @ free) / (normal @ fixed) * fixed)
 
 
-def _joined(a: Floats, w: Floats, total: float) -> tuple[Floats, Floats]:
-    """Leave out atoms without weight and join those that met."""
-    a, w = a[w > LIGHT], w[w > LIGHT]
-    groups = np.append(0, np.flatnonzero(np.diff(np.sqrt(a)) > NEAR * min(1.0, np.sqrt(a[-1]))) + 1)
+def _joined(a: Floats, w: Floats, risks: _Risks, near: float) -> tuple[Floats, Floats]:
+    """Leave out atoms that are light beside the floor and join those that met."""
+    a, w = a[w > risks.light], w[w > risks.light]
+    groups = np.append(0, np.flatnonzero(np.diff(np.sqrt(a)) > near * min(1.0, np.sqrt(a[-1]))) + 1)
     mass = np.add.reduceat(w, groups)
     # Relative to the last of its group, so that an atom alone, above all theta_max itself, stays exactly where it is.
     last = a[np.append(groups[1:], a.size) - 1]
     offset = np.add.reduceat(w * (a - last[np.searchsorted(last, a)]), groups)
-    return last + offset / mass, mass * total / mass.sum()
+    return last + offset / mass, mass * risks.rest / mass.sum()
 
 
-def _with_atoms(a: Floats, w: Floats, new: Floats, total: float) -> tuple[Floats, Floats]:
+def _with_atoms(a: Floats, w: Floats, new: Floats, risks: _Risks, near: float) -> tuple[Floats, Floats]:
     """Put atoms where the risk is too large, light enough beside their neighbours not to disturb them."""
-    new = new[np.abs(np.sqrt(new)[:, None] - np.sqrt(a)).min(axis=1) > NEAR * min(1.0, np.sqrt(a[-1]))]
+    new = new[np.abs(np.sqrt(new)[:, None] - np.sqrt(a)).min(axis=1) > near * min(1.0, np.sqrt(a[-1]))]
     light = 0.3 * np.exp(np.interp(np.sqrt(new), np.sqrt(a), np.log(w)))
     order = np.argsort(np.append(a, new))
     weights = np.append(w, light)[order]
-    return np.append(a, new)[order], weights * total / weights.sum()
+    return np.append(a, new)[order], weights * risks.rest / weights.sum()

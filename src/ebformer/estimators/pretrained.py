@@ -84,6 +84,10 @@ class Pretrained(Estimator):
 
     Beyond the counts and sample sizes it was trained for it still answers, with an `OutsideTrainingRange` warning.
     Nothing makes a network monotone in x.
+
+    >>> rule = Pretrained("T24r")(Tally([0, 1, 2, 3], [600, 250, 100, 50]))
+    >>> bool(0 < rule(0) < rule(3) < 3), rule([0, 40]).shape
+    (True, (2,))
     """
 
     monotone: ClassVar[bool] = False
