@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ebformer as eb
-from ebformer.comparison import compare, log_predictive, thinned
-from ebformer.predictive import predictive
+from ebformer.comparison import compare, thinned
+from ebformer.predictive import log_predictive, predictive
 from ebformer.prior import GammaPrior, Prior
 from ebformer.tally import Tally
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from numpy.typing import NDArray
 
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.errors import EbformerError, InputError
 from ebformer.estimators.base import Estimator
-from ebformer.posterior import AnyPrior, Floats, log_marginal
+from ebformer.posterior import Floats
+from ebformer.predictive import log_predictive
 from ebformer.rule import Rule
 from ebformer.tally import Tally
 
@@ -132,16 +132,3 @@ def _log_score(rule: Rule, kept: NDArray[np.int64], t: Floats, held: NDArray[np.
         for at in np.array_split(first, 1 + first.size // BLOCK)
     ]
     return float(np.concatenate(logs)[which].mean())
-
-
-def log_predictive(prior: AnyPrior, x: ArrayLike, t: ArrayLike, y: ArrayLike, s: ArrayLike) -> Floats:
-    """log P(y at exposure s | x at exposure t) = log Binomial(y; x + y, s / (s + t)) + log f(x + y) - log f(x).
-
-    >>> from ebformer.prior import Prior
-    >>> log_predictive(Prior([2.0], [1.0]), 5, 1.0, 0, 1.5).round(6).item()
-    -3.0
-    """
-    both, share = np.add(x, y), np.divide(s, np.add(s, t))
-    chosen = gammaln(both + 1.0) - gammaln(np.add(x, 1.0)) - gammaln(np.add(y, 1.0))
-    split = chosen + np.multiply(y, np.log(share)) + np.multiply(x, np.log1p(-share))
-    return np.asarray(split + log_marginal(prior, both, np.add(t, s)) - log_marginal(prior, x, t))

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ebformer.channel import Poisson, negative_binomial_log_pmf
+from ebformer.channel import Poisson, log_peak, negative_binomial_log_pmf
 from ebformer.errors import InputError
 from ebformer.posterior import (
     AnyPrior,
     DiscretePosterior,
     Floats,
     GammaPosterior,
+    log_marginal,
     posterior,
     probabilities,
     tails,
@@ -180,3 +181,17 @@ def _integer_quantile(cdf: Callable[[Floats], Floats], levels: Floats, shape: tu
         reached = cdf(middle) >= flat
         below, above = np.where(reached, below, middle), np.where(reached, middle, above)
     return above.astype(np.int64).reshape(shape + levels.shape)
+
+
+def log_predictive(prior: AnyPrior, x: ArrayLike, t: ArrayLike, y: ArrayLike, s: ArrayLike) -> Floats:
+    """log P(y at exposure s | x at exposure t) = log Binomial(y; x + y, s / (s + t)) + log f(x + y) - log f(x).
+
+    Two marginals suffice, at exposures s + t and t; the binomial is a ratio of Poisson probabilities. All broadcast.
+
+    >>> from ebformer.prior import Prior
+    >>> log_predictive(Prior([2.0], [1.0]), 5, 1.0, 0, 1.5).round(6).item()
+    -3.0
+    """
+    both, share = np.add(x, y), np.divide(s, np.add(s, t))
+    split = Poisson().log_pmf(x, both * (1 - share)) + Poisson().log_pmf(y, both * share) - log_peak(both)
+    return np.asarray(split + log_marginal(prior, both, np.add(t, s)) - log_marginal(prior, x, t))

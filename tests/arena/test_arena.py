@@ -88,8 +88,8 @@ def test_tables_come_back_bit_for_bit(reference, tmp_path, suffix):
 @given(cut=st.floats(0, 1), suffix=st.sampled_from([".csv", ".parquet"]))
 def test_a_journal_cut_anywhere_is_resumed_to_the_same_table(reference, tmp_path_factory, cut, suffix):
     path = tmp_path_factory.mktemp("cut") / f"losses{suffix}"
-    journal = Journal(path)
-    journal.append(reference)
+    with Journal(path) as journal:
+        journal.append(reference)
     os.truncate(journal.beside, int(cut * journal.beside.stat().st_size))
     resumed = Arena(ESTIMATORS, trials()).run(path, workers=1)
     assert numbers(resumed) == numbers(reference)
@@ -108,13 +108,14 @@ def test_a_killed_run_resumes_without_losing_or_changing_a_number(tmp_path):
         Arena({{"mle": Mle(), "robbins": Robbins()}}, trials).run({str(path)!r}, workers=1)
     """)
     run = subprocess.Popen([sys.executable, "-c", script])
-    journal = path.with_name("losses.csv.journal")
-    while run.poll() is None and not (journal.exists() and journal.stat().st_size > 3_000):
+    beside = path.with_name("losses.csv.journal")
+    while run.poll() is None and not (beside.exists() and beside.stat().st_size > 3_000):
         time.sleep(0.01)
     run.send_signal(signal.SIGKILL)
     run.wait()
     assert not path.exists()
-    kept = Journal(path).losses
+    with Journal(path) as journal:
+        kept = journal.losses
     assert 0 < len(kept) < 2 * 2 * 40 * 2 * 2
     resumed = Arena(ESTIMATORS, trials(priors=40)).run(path, workers=2)
     assert set(map(repr, kept)) <= set(map(repr, resumed))  # not even the clock of a finished row is touched
@@ -142,6 +143,7 @@ def test_what_is_not_a_table_of_losses_is_refused(tmp_path):
     (tmp_path / "other.csv").write_text("name,goals\nLee,3\n")
     with pytest.raises(InputError, match="not with the columns"):
         Arena(ESTIMATORS, trials()).run(tmp_path / "other.csv", workers=1)
+    assert os.listdir(tmp_path) == ["other.csv"]
     with pytest.raises(InputError, match=r"\.csv or \.parquet"):
         write([], tmp_path / "losses.txt")
     with pytest.raises(InputError, match="no folder"):
@@ -152,3 +154,16 @@ def test_what_is_not_a_table_of_losses_is_refused(tmp_path):
 def test_empty_designs_are_refused(sizes, priors, repeats):
     with pytest.raises(InputError, match="at least 1"):
         draw_trials([PointMass()], sizes, priors, repeats)
+
+
+def test_two_runs_never_write_the_same_table_and_a_row_in_table_and_journal_counts_once(reference, tmp_path):
+    path = tmp_path / "losses.csv"
+    first = Journal(path)
+    with pytest.raises(InputError, match=r"another run is writing .*losses\.csv"):
+        Journal(path)
+    first.append(reference)
+    journal = first.beside.read_text()
+    first.finish()
+    # As if killed between writing the table and removing the journal.
+    first.beside.write_text(journal)
+    assert numbers(Journal(path).finish()) == numbers(reference)

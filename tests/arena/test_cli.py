@@ -1,5 +1,9 @@
 """The command line: tables out, one sentence on error."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from click.testing import CliRunner
 
@@ -68,3 +72,19 @@ def test_given_tallies_are_compared_with_published_regrets(tmp_path):
     ).output
     assert "mle (published): regrets agree with ours to 0.0e+00, relative, on 2 tallies" in shown
     assert "T24r" in shown
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # the cluster's own complaints about ports and garbage are not ours to judge
+def test_the_cluster_of_an_address_gives_the_table_of_one_process(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    design = ["--world", "multinomial", "--n", "64", "--priors", "6", "--estimators", "mle,robbins"]
+    invoke(*design, "--workers", "1", "-o", str(tmp_path / "alone.csv"))
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as two:
+        call = [*design, "--cluster", two.scheduler_address, "-o", str(tmp_path / "cluster.csv")]
+        subprocess.run([sys.executable, "-m", "ebformer", "arena", *call], check=True, env=dict(os.environ))
+
+    def numbers(name):
+        return [repr(loss[:-1]) for loss in read(tmp_path / name)]
+
+    assert numbers("cluster.csv") == numbers("alone.csv")

@@ -44,22 +44,27 @@ class Arena:
             from joblib import Parallel, delayed
         except ImportError as error:
             raise InputError("the arena needs joblib: pip install 'ebformer[arena]'") from error
-        journal = Journal(path)
-        self._check(journal.losses)
-        have = {(loss.key, loss.estimator) for loss in journal.losses}
-        work: list[tuple[Trial, Wanted]] = []
+        with Journal(path) as journal:
+            self._check(journal.losses)
+            work = self._missing(journal.losses)
+            results = Parallel(n_jobs=workers, return_as="generator_unordered")(
+                delayed(play)(trial, wanted, self.estimators) for trial, wanted in work
+            )
+            with _bar(len(work), progress) as advance:
+                for losses in results:
+                    journal.append(losses)
+                    advance()
+            return journal.finish()
+
+    def _missing(self, stored: list[Loss]) -> list[tuple[Trial, Wanted]]:
+        """What remains to be played, trial by trial."""
+        have = {(loss.key, loss.estimator) for loss in stored}
+        work = []
         for trial in self.trials:
             wanted = {key: [name for name in self.estimators if (key, name) not in have] for key in trial.keys}
             if any(wanted.values()):
                 work.append((trial, {key: names for key, names in wanted.items() if names}))
-        results = Parallel(n_jobs=workers, return_as="generator_unordered")(
-            delayed(play)(trial, wanted, self.estimators) for trial, wanted in work
-        )
-        with _bar(len(work), progress) as advance:
-            for losses in results:
-                journal.append(losses)
-                advance()
-        return journal.finish()
+        return work
 
     def _check(self, stored: list[Loss]) -> None:
         """A table may be extended only by what made it: replay one row of every world and estimator, and compare."""

@@ -7,6 +7,7 @@ import io
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self, TextIO
 
 from ebformer.arena.losses import Loss
 from ebformer.atomic import replacing
@@ -51,7 +52,8 @@ class Journal:
     """Losses as they come in, appended to a file beside the table, so that a killed run loses only what was in flight.
 
     `losses` holds what the table and the journal of an earlier run already had. `finish` writes the table and removes
-    the journal. Without a path everything stays in memory.
+    the journal; a journal that is closed before stays for the next run. While it is open no other run can open it.
+    Without a path everything stays in memory.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
@@ -62,26 +64,60 @@ class Journal:
         if not self.path.parent.is_dir():
             raise InputError(f"there is no folder {self.path.parent}: make it, or choose another output")
         self.beside = self.path.with_name(self.path.name + ".journal")
-        if self.path.exists():
-            self.losses += read(self.path)
-        if self.beside.exists():
-            text = self.beside.read_text(encoding="utf-8")
+        self.file = _locked(self.beside, self.path)
+        try:
+            text = self.file.read()
             whole = text[: text.rfind("\n") + 1]
-            self.losses += _parse(whole)
             # The line that was being written when the run was killed must not run into the next one.
-            os.truncate(self.beside, len(whole.encode("utf-8")))
+            self.file.truncate(len(whole.encode("utf-8")))
+            stored = (read(self.path) if self.path.exists() else []) + _parse(whole)
+        except Exception:
+            self.close()
+            raise
+        # A run that was killed between writing the table and removing the journal left its rows in both.
+        self.losses = list({(loss.key, loss.estimator): loss for loss in stored}.values())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def append(self, losses: list[Loss]) -> None:
         self.losses += losses
         if self.path is not None:
-            with self.beside.open("a", encoding="utf-8") as journal:
-                journal.write(_lines(losses))
+            self.file.write(_lines(losses))
+            self.file.flush()
 
     def finish(self) -> list[Loss]:
         if self.path is not None:
             write(self.losses, self.path)
-            self.beside.unlink(missing_ok=True)
+            self.file.truncate(0)
+        self.close()
         return sorted(self.losses, key=lambda loss: (*loss.key, loss.estimator))
+
+    def close(self) -> None:
+        if self.path is not None and not self.file.closed:
+            empty = os.fstat(self.file.fileno()).st_size == 0
+            self.file.close()
+            if empty:
+                self.beside.unlink(missing_ok=True)
+
+
+def _locked(journal: Path, path: Path) -> TextIO:
+    """The journal, for this run alone; the system lifts the lock with the process, however that ends."""
+    file = journal.open("a+", encoding="utf-8")
+    file.seek(0)
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such lock: there two runs at once are the user's to avoid
+        return file
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise InputError(f"another run is writing {path}: wait for it, or choose another output") from error
+    return file
 
 
 def _is_parquet(path: str | os.PathLike[str]) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ebformer.cli.text_tables import show
 from ebformer.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from ebformer.arena import Loss
     from ebformer.arena.trials import Trial
     from ebformer.estimators.base import Estimator
-    from ebformer.report.arena_tables import TextTable
     from ebformer.worlds.base import World
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -160,12 +160,12 @@ def _show(losses: list[Loss], challenger: str) -> None:
     )
 
     names = {loss.estimator for loss in losses}
-    _print(mean_table(losses))
+    show(mean_table(losses))
     if len(names) > 1:
-        _print(difference_table(losses, challenger))
-        _print(p_value_table(losses, challenger))
-        _print(rank_table(losses))
-        _print(plackett_luce_table(losses, reference="mle" if "mle" in names else challenger))
+        show(difference_table(losses, challenger))
+        show(p_value_table(losses, challenger))
+        show(rank_table(losses))
+        show(plackett_luce_table(losses, reference="mle" if "mle" in names else challenger))
 
 
 def _time(chosen: dict[str, Estimator], world: World, sizes: list[int], figures: Path | None) -> None:
@@ -173,23 +173,8 @@ def _time(chosen: dict[str, Estimator], world: World, sizes: list[int], figures:
     from ebformer.report.arena_tables import timing_table
 
     timings = time_estimators(chosen, world, sizes)
-    _print(timing_table(timings))
+    show(timing_table(timings))
     if figures is not None:
         from ebformer.report.arena_figures import time_against_n
 
         time_against_n(timings).savefig(figures / "time_against_n.png")
-
-
-def _print(table: TextTable) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    drawn = Table(title=table.title, title_justify="left")
-    for position, column in enumerate(table.columns):
-        drawn.add_column(column, justify="right" if position else "left")
-    for row in table.rows:
-        drawn.add_row(*row)
-    console = Console(width=None if sys.stdout.isatty() else 160)
-    console.print(drawn)
-    for note in table.notes:
-        console.print(note, highlight=False)

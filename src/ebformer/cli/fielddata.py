@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import csv
 import os
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from ebformer.atomic import replacing
+from ebformer.cli.text_tables import show
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.fielddata import Holdout, Score, baseball, books, classic, evaluate, hockey
 from ebformer.fielddata.summary import against
-from ebformer.report.arena_tables import TextTable
 from ebformer.report.fielddata_tables import against_tables, p_value_tables, score_tables
 
 FILES = click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -183,14 +180,3 @@ def write(scores: Sequence[Score], path: Path) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Score._fields)
         writer.writerows([["" if cell != cell else cell for cell in score] for score in scores])
-
-
-def show(table: TextTable) -> None:
-    """Print a table, and what there is to say beneath it; into a file or pipe at its full width."""
-    drawn = Table(box=SIMPLE_HEAD)
-    for position, column in enumerate(table.columns):
-        drawn.add_column(column, justify="right" if position else "left")
-    for row in table.rows:
-        drawn.add_row(*row)
-    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
-    console.print(f"[bold]{table.title}[/bold]", drawn, *table.notes, "", sep="\n")

@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.fielddata.holdout import Holdout, Ints
-from ebformer.posterior import AnyPrior, log_marginal
+from ebformer.fielddata.holdout import Holdout
+from ebformer.predictive import log_predictive
 from ebformer.rule import Rule
 from ebformer.tally import Tally
 
@@ -54,11 +53,12 @@ def score(holdout: Holdout, rule: Rule, name: str | None = None, seconds: float 
     100.0
     """
     y = holdout.after / holdout.ratio
-    rmse, mae = _errors(_of_distinct(rule, holdout.before) - y, holdout)
+    x, cell = np.unique(holdout.before, return_inverse=True)
+    rmse, mae = _errors(rule(x)[cell] - y, holdout)
     mle_rmse, mle_mae = _errors(holdout.before - y, holdout)
     log_score = coverage = math.nan
     if rule.prior is not None:
-        log_score = _mean(log_predictive(rule.prior, holdout), holdout)
+        log_score = _mean(log_predictive(rule.prior, holdout.before, 1.0, holdout.after, holdout.ratio), holdout)
         coverage = _mean(covered(rule, holdout), holdout)
     return Score(
         holdout.data,
@@ -75,36 +75,11 @@ def score(holdout: Holdout, rule: Rule, name: str | None = None, seconds: float 
     )
 
 
-def log_predictive(prior: AnyPrior, holdout: Holdout) -> Floats:
-    """log p(y | x) of every distinct pair, float64 [m].
-
-    Poisson(x; theta) Poisson(y; r theta) = Poisson(x + y; (1 + r) theta) Binomial(x; x + y, 1 / (1 + r)), so two
-    marginals suffice: log p(y | x) = log f(x + y; 1 + r) + log Binomial(x; x + y, 1 / (1 + r)) - log f(x; 1).
-
-    >>> from ebformer.prior import GammaPrior
-    >>> log_predictive(GammaPrior(1.0, 1.0), Holdout.of([0], [0])).round(6).item()  # the chance of 0 is 2/3
-    -0.405465
-    """
-    x, y, r = holdout.before, holdout.after, holdout.ratio
-    split = stats.binom.logpmf(x, x + y, 1 / (1 + r))
-    return np.asarray(
-        _of_distinct(lambda s: log_marginal(prior, s, 1 + r), x + y)
-        + split
-        - _of_distinct(lambda v: log_marginal(prior, v), x)
-    )
-
-
 def covered(rule: Rule, holdout: Holdout) -> Floats:
     """1 where y lies in the predictive interval of its x, else 0; float64 [m]."""
     x, cell = np.unique(holdout.before, return_inverse=True)
     low, high = rule.predict(x, future=holdout.ratio).interval(LEVEL)
     return ((holdout.after >= low[cell]) & (holdout.after <= high[cell])).astype(np.float64)
-
-
-def _of_distinct(f: Callable[[Ints], Floats], x: Ints) -> Floats:
-    """f(x), computed once for each distinct x."""
-    distinct, cell = np.unique(x, return_inverse=True)
-    return f(distinct)[cell]
 
 
 def _errors(difference: Floats, holdout: Holdout) -> tuple[float, float]:
