@@ -200,7 +200,7 @@ RECIPES: dict[str, Recipe] = {
     "T24f": replace(
         TIED["T24f-tied"],
         architecture=replace(TIED["T24f-tied"].architecture, weight_sets=24),
-        training=replace(LAST, steps=3500, learning_rate=0.003),
+        training=replace(LAST, steps=6500, learning_rate=0.003),
         start=("T24f-tied",),
     ),
     "ablation-mixture": ABLATION,

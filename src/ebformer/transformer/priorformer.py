@@ -283,7 +283,7 @@ class Priorformer:
 
 
 def polishing_steps(n: float) -> int:
-    """How many accelerated EM steps follow the last block: none up to MANY units, 100 per power of ten beyond, then 200.
+    """How many accelerated EM steps follow the last block: none up to MANY units, 100 per power of ten beyond, to 200.
 
     Training saw few samples so large, and there the likelihood speaks clearly: a start at the network's answer and an
     early stop keep what is smooth about it.
