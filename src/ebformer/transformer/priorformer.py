@@ -46,7 +46,9 @@ LARGEST_LOG_N = 14.5
 RARE = 0.02
 """Mean counts below this were hardly seen in training."""
 MANY = 1e5
-"""Units, from which on the answer is polished by EM."""
+"""Units, beyond which the likelihood may object to the answer."""
+POLISH, MOST_POLISH, WORTHWHILE = 20, 200, 6.0
+"""EM steps at a time and in all, and the gain in log-likelihood that makes them worth it."""
 LARGEST_GRID = 2**17
 """Cells; enough for counts from 0 to a thousand million."""
 QUERIES = 96
@@ -216,10 +218,10 @@ class Priorformer:
         theta, n = atoms(first, last), float(count.sum())
         likelihood = Likelihood.of(x, exposure, theta, self.dtype)
         u = LOWEST + SPACING * (PER_CELL * np.arange(first, last) + (PER_CELL - 1) / 2)
-        share = (count / n).astype(self.dtype)
+        share: Array = (count / n).astype(self.dtype)
         log_weights = self.answer(likelihood, share, n, u)
-        if polish := polishing_steps(n):
-            log_weights = EmTrack(likelihood, share, log_weights).advance(polish)
+        if n > MANY:
+            log_weights = polished(likelihood, share, n, log_weights)
         weights = np.exp(log_weights.astype(np.float64))
         return theta, weights / weights.sum()
 
@@ -282,16 +284,21 @@ class Priorformer:
         return static
 
 
-def polishing_steps(n: float) -> int:
-    """How many accelerated EM steps follow the last block: none up to MANY units, 100 per power of ten beyond, to 200.
+def polished(likelihood: Likelihood, share: Array, n: float, log_weights: Array) -> Array:
+    """An answer the likelihood objects to, after as many accelerated EM steps as gain WORTHWHILE nats per POLISH steps.
 
-    Training saw few samples so large, and there the likelihood speaks clearly: a start at the network's answer and an
-    early stop keep what is smooth about it.
-
-    >>> [polishing_steps(n) for n in (2048, 10**5, 10**6, 10**9)]
-    [0, 0, 100, 200]
+    Training saw few samples beyond MANY units, and there the likelihood speaks clearly. An answer that is as likely as
+    any other within the noise is left alone: EM would only roughen it.
     """
-    return min(200, max(0, round(100 * math.log10(n / MANY))))
+    track = EmTrack(likelihood, share, log_weights)
+    reached = share @ np.log(likelihood.marginal(np.exp(log_weights)))
+    for _ in range(MOST_POLISH // POLISH):
+        further = track.advance(POLISH)
+        level = share @ np.log(likelihood.marginal(np.exp(further)))
+        if n * (level - reached) < WORTHWHILE:
+            break
+        log_weights, reached = further, level
+    return log_weights
 
 
 def mean_in_agreement(mean: float, x: Array, count: Array) -> float:
