@@ -150,3 +150,8 @@ def test_the_catalogue_is_a_mapping() -> None:
     assert len(CATALOGUE) == len(list(CATALOGUE))
     assert "mle" in CATALOGUE
     assert "xyzzy" not in CATALOGUE
+
+
+def test_what_fails_in_its_own_way_breaks_the_contract() -> None:
+    with pytest.raises(ContractError, match="TypeError 'int' object is not callable"):
+        eb.check_estimator(3)  # type: ignore[arg-type]

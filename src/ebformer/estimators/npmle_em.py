@@ -47,7 +47,9 @@ class NpmleEm(Estimator):
         if low == high:
             return BayesRule(self.name, Prior([low], [1.0]), convergence=Convergence(0.0, 0, True, MEANING))
         theta = np.linspace(np.sqrt(low), np.sqrt(high), self.nodes) ** 2
-        kernel = np.exp(-deviance(tally.values[:, None], tally.exposures[:, None] * theta))
+        distance = deviance(tally.values[:, None], tally.exposures[:, None] * theta)
+        # Relative to the nearest node: where exposures differ by decades, all nodes can be too far from x / t for exp.
+        kernel = np.exp(distance.min(axis=1, keepdims=True) - distance)
         width = np.gradient(theta)
         weights, moved, step = expectation_maximisation(
             kernel, tally.multiplicity / tally.n, width / width.sum(), self.tolerance, self.steps
