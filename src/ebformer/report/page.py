@@ -14,10 +14,11 @@ from ebformer.atomic import replacing
 
 @dataclass(frozen=True)
 class Picture:
-    """An inline SVG and the sentence beneath it that says what to see."""
+    """An inline SVG and the sentence beneath it that says what to see; a `wide` one has a line to itself."""
 
     svg: str
     caption: str
+    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,13 @@ class Rows:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, sentences, pictures and perhaps rows."""
+    """A heading, sentences, pictures and perhaps rows; one with a `name` is listed at the top, others are its parts."""
 
     heading: str
     sentences: Sequence[str] = ()
     pictures: Sequence[Picture] = ()
     rows: Rows | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True)

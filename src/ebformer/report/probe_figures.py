@@ -74,8 +74,7 @@ def block_curves(blocks: Sequence[BlockFinding]) -> Figure:
                 axes.plot(stages, means, color=shade, marker="o", markersize=3.5, label=world)
                 if column != "shortfall":
                     axes.axhline(float(np.mean(own[NPMLE])), color=shade, linewidth=1, linestyle=(0, (4, 3)))
-            axes.set(xlabel="block", title=title, xticks=stages, yscale="log")
-            axes.minorticks_off()
+            axes.set(xlabel="block", title=title, xticks=stages, ylim=(0, None))
         panels[-1].plot([], [], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label="exact NPMLE")
         panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), labelcolor=INK)
         return figure

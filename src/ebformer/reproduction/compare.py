@@ -53,10 +53,16 @@ def verdict(theirs: float, ours: Interval) -> str:
 
     >>> verdict(2.0, Interval(1.5, 1.4, 1.6, 9))
     'ours is 25 % lower'
+    >>> verdict(0.01, Interval(-0.2, -0.3, -0.1, 9)), verdict(0.01, Interval(0.05, 0.04, 0.06, 9))
+    ('ours has the other sign', 'ours is 5 times as large')
     """
     if ours.low <= theirs <= ours.high:
         return "agrees"
+    if ours.mean * theirs < 0:
+        return "ours has the other sign"
     share = 100 * abs(ours.mean / theirs - 1)
+    if share > 200:
+        return f"ours is {ours.mean / theirs:.2g} times as large"
     return f"ours is {share:.{0 if share >= 1 else 1}f} % {'lower' if ours.mean < theirs else 'higher'}"
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ebformer.atomic import replacing
 from ebformer.errors import InputError
 from ebformer.probes.blocks import BlockFinding
 from ebformer.probes.experiment import Finding
-from ebformer.report import probe_figures
-from ebformer.report.style import small_png
 from ebformer.reproduction.bench import Bench, one_per
 from ebformer.reproduction.compare import comparison_table
 from ebformer.reproduction.insight import (
@@ -28,7 +25,7 @@ BEGIN, END = "<!-- computed: begin -->", "<!-- computed: end -->"
 
 
 def write_docs(bench: Bench, made: Made, docs: Path) -> None:
-    """reproduction.md, the computed part of probes.md, probes.csv, blocks.csv, and figures in reproduction/."""
+    """reproduction.md and its figures, the computed part of probes.md, and the two tables behind it."""
     pictures = docs / "reproduction"
     pictures.mkdir(parents=True, exist_ok=True)
     write(docs / "reproduction.md", markdown(bench, made, pictures, "reproduction/"))
@@ -39,11 +36,6 @@ def write_docs(bench: Bench, made: Made, docs: Path) -> None:
     blocks = [BlockFinding(*f[:4], *(float(f"{number:.4g}") for number in f[4:])) for f in bench.blocks]
     write_rows(findings, Finding, docs / "probes.csv")
     write_rows(blocks, BlockFinding, docs / "blocks.csv")
-    worlds = one_per(f.world for f in findings)
-    figures = {f"probes-{world}.png": probe_figures.probe_curves(findings, world) for world in worlds}
-    for name, figure in (figures | {"blocks.png": probe_figures.block_curves(blocks)}).items():
-        with replacing(pictures / name) as partial:
-            partial.write_bytes(small_png(figure))
     page = docs / "probes.md"
     write(page, filled(page.read_text(encoding="utf-8"), computed(findings, blocks)))
 
@@ -51,12 +43,12 @@ def write_docs(bench: Bench, made: Made, docs: Path) -> None:
 def computed(findings: Sequence[Finding], blocks: Sequence[BlockFinding]) -> str:
     """What probes.md says between its marks, from the two tables alone."""
     parts = [probe_word(findings)]
-    for world in one_per(f.world for f in findings):
-        parts += [f"![R² after every layer, {world} world](reproduction/probes-{world}.png)"]
+    for number, world in enumerate(one_per(f.world for f in findings), 1):
+        parts += [f"![R² after every layer, {world} world](reproduction/fig-probe-{number}.png)"]
         parts += [probe_table(findings, world).markdown()]
     parts += [comparison_table("The paper's statements", probe_comparisons(findings), [HOW_TO_READ]).markdown()]
     parts += ["### priorformer, block by block", block_word(blocks)]
-    parts += ["![The prior after every block](reproduction/blocks.png)", block_table(blocks).markdown()]
+    parts += ["![The prior after every block](reproduction/priorformer-blocks.png)", block_table(blocks).markdown()]
     return "\n\n".join(parts)
 
 

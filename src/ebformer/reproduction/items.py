@@ -35,7 +35,7 @@ ITEMS = (
     Item("fig-regret", "Regret against n", "figure 2", ("losses",), synthetic.regret),
     Item("fig-time", "Time against n", "figure 3", ("timings",), synthetic.time),
     Item("tab-rmse", "RMSE on real data", "table 1, figure 4", ("scores",), partial(field.improvement, "rmse")),
-    Item("claims", "Claims in text and captions", "throughout", ("losses", "timings"), claims),
+    Item("claims", "Claims in text and captions", "text and captions", ("losses", "timings"), claims),
     Item("thm-robbins", "A transformer that is Robbins' estimator", "theorem 4.1", (), insight.theorem),
     Item("cor-regret", "Its regret vanishes", "corollary 4.3", ("vanishing",), insight.corollary),
     Item("fig-mmse-neural", "MMSE of neural priors", "figure 5 (a)", ("drawn",), synthetic.mmse_neural),

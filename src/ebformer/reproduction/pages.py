@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ebformer import __version__
 from ebformer.atomic import replacing
@@ -13,6 +14,9 @@ from ebformer.report.style import inline_svg, small_png
 from ebformer.reproduction.bench import Bench
 from ebformer.reproduction.compare import Entry
 from ebformer.reproduction.items import Item
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TITLE = "Solving Empirical Bayes via Transformers, reproduced"
 LEAD = (
@@ -80,13 +84,21 @@ def _scale(bench: Bench) -> str:
     )
 
 
+def _is_wide(figure: Figure) -> bool:
+    width, height = figure.get_size_inches()
+    return bool(width > 2 * height)
+
+
 def _page(bench: Bench, made: Made) -> Page:
     sections = []
     for item, entry in made:
         where = "Not in the paper." if item.where == "not in the paper" else f"The paper's {item.where}."
-        pictures = [Picture(inline_svg(f, f"{item.key} {i}"), caption) for i, (f, caption) in enumerate(entry.figures)]
+        pictures = [
+            Picture(inline_svg(figure, f"{item.key} {i}"), caption, wide=_is_wide(figure))
+            for i, (figure, caption) in enumerate(entry.figures)
+        ]
         sentences = [f"{where} Key: {item.key}.", entry.word]
-        sections.append(Section(item.title, sentences, pictures))
+        sections.append(Section(item.title, sentences, pictures, name=item.key))
         for table in entry.tables:
             rows = Rows(table.columns, table.numeric, table.rows)
             sections.append(Section(table.title, table.notes, rows=rows))
