@@ -40,10 +40,12 @@ class Prior:
         total = float(w.sum())
         if abs(total - 1.0) > 1e-6:
             raise InputError(f"the weights of a prior add up to 1, not {total:.9g}")
-        a, cell = np.unique(a[w > 0], return_inverse=True)
-        w = np.asarray(np.bincount(cell, weights=w[w > 0]), dtype=np.float64)
+        if not (np.all(w > 0) and np.all(a[1:] > a[:-1])):
+            a, cell = np.unique(a[w > 0], return_inverse=True)
+            w = np.asarray(np.bincount(cell, weights=w[w > 0]), dtype=np.float64)
         # Weights that add up to 1 already, to rounding, keep their bits, so that a prior survives being written down.
         w = w if abs(total - 1.0) < 1e-14 else w / total
+        a, w = a.copy(), w.copy()  # the caller may go on writing into theirs
         a.flags.writeable = w.flags.writeable = False
         object.__setattr__(self, "atoms", a)
         object.__setattr__(self, "weights", w)

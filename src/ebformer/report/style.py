@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -96,9 +95,7 @@ def inline_svg(figure: Figure, label: str) -> str:
     `label` is what a screen reader says, and keeps the identifiers of several figures on one page apart.
     """
     buffer = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": label, "svg.fonttype": "none"}), warnings.catch_warnings():
-        # Letters that Matplotlib's font lacks are drawn by the browser, which has them.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+    with mpl.rc_context({"svg.hashsalt": label, "svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     plt.close(figure)
     svg = buffer.getvalue()

@@ -68,7 +68,7 @@ class PriorformerConfig:
     heads: int = 4
     reach: int = 32
     """A cell attends to this many cells on either side, so that cost grows linearly with the range of the counts."""
-    em_steps: int = 20
+    em_steps: int = 16
     """Accelerated EM steps beside every block."""
 
     def __post_init__(self) -> None:
