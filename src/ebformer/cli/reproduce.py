@@ -40,12 +40,16 @@ def command(
     """
     from ebformer.errors import InputError
     from ebformer.fielddata.sources import data_folder
-    from ebformer.reproduction.bench import Bench, Scale
-    from ebformer.reproduction.docs import write_docs
-    from ebformer.reproduction.items import ITEMS
-    from ebformer.reproduction.listing import listed
-    from ebformer.reproduction.pages import make, write_pages
-    from ebformer.reproduction.store import Store
+
+    try:
+        from ebformer.reproduction.bench import Bench, Scale
+        from ebformer.reproduction.docs import write_docs
+        from ebformer.reproduction.items import ITEMS
+        from ebformer.reproduction.listing import listed
+        from ebformer.reproduction.pages import make, write_pages
+        from ebformer.reproduction.store import Store
+    except ImportError as error:
+        raise InputError(f"reproduce needs {error.name}: pip install 'ebformer[all]'") from error
 
     if listing:
         click.echo(listed(ITEMS))
@@ -61,11 +65,15 @@ def command(
     store = Store(output / scale, lambda sentence: click.echo(f"ebformer: {sentence}", err=True))
     bench = Bench(Scale.of(scale), store, data_dir)
     items = [item for item in ITEMS if not only or item.key in only]
-    with store.locked():
-        made = make(bench, items, strict=bool(only or docs))
-        write_pages(bench, made, output)
-        if docs:
-            write_docs(bench, made, docs)
+    try:
+        with store.locked():
+            made = make(bench, items, strict=bool(only or docs))
+            write_pages(bench, made, output)
+            if docs:
+                write_docs(bench, made, docs)
+    except KeyboardInterrupt:
+        click.echo("ebformer: interrupted: the same command again goes on from here", err=True)
+        click.get_current_context().exit(130)
     written = [output / "index.html", output / "index.md"]
     written += [docs / "reproduction.md", docs / "probes.md"] if docs else []
     click.echo(f"ebformer: wrote {', '.join(map(str, written))}", err=True)
