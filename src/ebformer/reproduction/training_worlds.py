@@ -16,8 +16,8 @@ def networks(folder: Path = FOLDER) -> dict[str, Pretrained]:
     missing = [name for name in TRAINED_ON if not (folder / f"{name}.safetensors").exists()]
     if missing:
         raise InputError(
-            f"{folder} has no {missing[0]}.safetensors: train it by `ebformer train ablation-{missing[0]}` and put its "
-            "weights there under that name"
+            f"there is no {missing[0]}.safetensors in the folder {folder.name} of ebformer.reproduction: make it by "
+            f"`ebformer train ablation-{missing[0]}` and put its weights there under that name"
         )
     return {name: Pretrained.load(folder / f"{name}.safetensors") for name in TRAINED_ON}
 
