@@ -229,7 +229,7 @@ How it works: `docs/priorformer.md`. It is the default method. Written by `bench
 
 | | |
 | --- | --- |
-| network | {config.blocks} blocks, width {config.width}, {config.heads} heads, {config.em_steps} EM steps beside a block |
+| network | {config.blocks} blocks, width {config.width}, {config.heads} heads, {config.em_steps} EM steps beside each |
 | parameters | {config.parameters:,} |
 | priors in a step of {made["recipe"]["tallies"]} | {shares} |
 | never seen | the multinomial world, least favourable priors |
@@ -254,8 +254,8 @@ The goal is a ratio of at most 0.85 with the upper end below 1. {tables["arena"]
 ## Calibration
 
 How often theta lies in the central interval, in percent, {SECTIONS["coverage"][1]} fresh priors per cell, exactly
-given each tally. "Plain" is the closed interval between two quantiles; an oracle whose prior is discrete covers more than it says
-with it, because its quantiles sit on atoms.
+given each tally. "Plain" is the closed interval between two quantiles; an oracle whose prior is discrete covers more
+than it says with it, because its quantiles sit on atoms.
 
 {tables["coverage"][0]}
 
