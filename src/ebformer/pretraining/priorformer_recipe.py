@@ -77,7 +77,7 @@ class PriorformerRecipe:
         for back, answer in enumerate(reversed(answers)):
             total = total + self.discount**back * root_mean(regret(batch, answer), batch.world)
         total = total + self.posterior_weight * root_mean(posterior_distance(batch, answers[-1]), batch.world)
-        return total * float(batch.n.mean() / 512) ** self.n_power
+        return total * torch.as_tensor(float(batch.n.mean()) / 512) ** self.n_power
 
 
 def sample_size(rng: np.random.Generator) -> int:
