@@ -2,7 +2,15 @@
 
 
 class EbformerError(Exception):
-    """The base of all errors raised on purpose; catching it catches them all."""
+    """The base of all errors raised on purpose; catching it catches them all.
+
+    >>> from ebformer.tally import Tally
+    >>> try:
+    ...     Tally.of([3, -1])
+    ... except EbformerError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
 
 class InputError(EbformerError, ValueError):

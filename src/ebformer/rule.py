@@ -55,6 +55,11 @@ class Rule(ABC):
 
     `exposure` is what the fitted units shared (1 where they had none or differed); a question that names no exposure
     means this one. Subclasses say how to answer (`_estimate`) and how to be written down (`_content`, `_from_content`).
+
+    >>> from ebformer.prior import Prior
+    >>> rule = BayesRule("oracle", Prior([1.0, 4.0], [0.5, 0.5]))  # E[theta | x]: counts [k] to estimates [k]
+    >>> rule([0, 2, 9]).round(3)
+    array([1.142, 2.33 , 4.   ])
     """
 
     kind: ClassVar[str]

@@ -17,6 +17,13 @@ class Estimator(ABC):
 
     A method that cannot use unequal exposures still accepts a common exposure t: it is fitted to the bare counts and
     its rates are divided by t.
+
+    >>> from ebformer.estimators.catalogue import estimator
+    >>> method = estimator("erm")
+    >>> method.monotone, method.unequal_exposure
+    (True, False)
+    >>> method(Tally([0, 1, 2], [5, 3, 1], exposure=[2.0, 2.0, 2.0]))([0, 2]).round(3)  # (3 + 2) / (5 + 3 + 1) / 2
+    array([0.278, 0.278])
     """
 
     name: ClassVar[str]
