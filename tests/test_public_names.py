@@ -8,6 +8,7 @@ import pytest
 
 import ebformer
 
+
 @pytest.mark.parametrize("name", ebformer.HOMES)
 def test_every_public_name_is_documented_with_an_example(name: str) -> None:
     thing = getattr(ebformer, name)

@@ -191,7 +191,7 @@ SHORT = replace(LONG.training, learning_rate=0.004, warmup=100)
 LAST = replace(LONG.training, learning_rate=0.004, warmup=100, average=0.998, seed=1)
 
 TIED = legs("T24f-tied", FIXED, replace(SHORT, steps=1600), replace(LAST, steps=6000), tallies=64, weight_sets=2)
-ABLATION = replace(LONG, architecture=Architecture(layers=12), training=replace(LONG.training, steps=1500))
+ABLATION = replace(LONG, architecture=Architecture(layers=12), training=replace(LONG.training, steps=1000))
 
 RECIPES: dict[str, Recipe] = {
     **legs("T24r", LONG, replace(SHORT, steps=1700), replace(LAST, steps=3000), tallies=48, weight_sets=2),
