@@ -35,6 +35,7 @@ def processes(threads: int, device: str) -> Iterator[bool]:
     dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
     try:
         yield dist.get_rank() == 0
+        dist.barrier()  # gloo aborts a process whose peer is gone while it still says goodbye
     finally:
         dist.destroy_process_group()
 
