@@ -5,10 +5,14 @@ import csv
 import numpy as np
 import pytest
 
+from convex_npmle import convex_program, kernel
 from ebformer.arena import Arena, read_published, read_trials
 from ebformer.errors import InputError
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.estimators.mle import Mle
+from ebformer.estimators.npmle import Npmle
+from ebformer.posterior import bayes_rule
+from ebformer.prior import Prior
 
 
 def write_tallies(path, rows):
@@ -53,6 +57,16 @@ def test_files_that_are_not_tallies_are_refused_in_one_sentence(tmp_path):
         read_trials(path)
 
 
+def regret_by_convex_program(case):
+    """The regret of the NPMLE as an interior-point solver finds it, among our atoms and a fine grid of others."""
+    tally = case.tally
+    grid = np.arange(0.0, np.sqrt(tally.values.max()), 0.02) ** 2
+    theta = np.unique(np.concatenate([grid, Npmle()(tally).prior.atoms]))
+    weights, _ = convex_program(kernel(tally, theta), tally.multiplicity / tally.n)
+    estimate = bayes_rule(Prior(theta, weights), tally.values)
+    return float(tally.multiplicity @ (estimate - case.truth.bayes) ** 2) / tally.n
+
+
 @pytest.mark.data
 def test_classical_regrets_are_those_measured_before_tally_by_tally(shared_data):
     """Stored regrets of shared/arena/published_regret.parquet, on the first 4 of the 400 tallies of every cell."""
@@ -66,14 +80,15 @@ def test_classical_regrets_are_those_measured_before_tally_by_tally(shared_data)
         (loss.key, loss.estimator.removesuffix(" (published)")): loss.regret
         for loss in read_published(shared / "published_regret.parquet", losses)
     }
+    cases = {trial.case.key: trial.case for trial in trials}
     off = {name: [] for name in names}
     for loss in losses:
         before = stored[loss.key, "robbins+1" if loss.estimator == "robbins" else loss.estimator]
         off[loss.estimator].append(abs(loss.regret / before - 1))
+        # A few stored regrets of the NPMLE (164 of all 8,400) are those of a solver that stopped early: there an
+        # independent solver is the judge.
+        if loss.estimator == "npmle" and off["npmle"][-1] > 1e-3:
+            off["npmle"][-1] = abs(loss.regret / regret_by_convex_program(cases[loss.key]) - 1)
     assert [len(off[name]) for name in names] == [3 * 7 * 4] * 4
     assert max(off["mle"] + off["robbins"]) < 1e-6
-    assert max(off["npmle-em"]) < 1e-3
-    # The stored NPMLE was stopped at a finite gap; ours is certified to 1e-12, and where the two differ (mostly at
-    # n = 16384) an interior-point solver sides with ours.
-    assert np.quantile(off["npmle"], 0.9) < 1e-3
-    assert max(off["npmle"]) < 2e-2
+    assert max(off["npmle"] + off["npmle-em"]) < 1e-3
