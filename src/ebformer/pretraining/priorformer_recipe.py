@@ -34,14 +34,15 @@ class PriorformerRecipe:
     """Per step."""
     worlds: dict[str, float] = field(
         default_factory=lambda: {
-            "neural": 10,
-            "coarse dirichlet": 2,
-            "dirichlet": 4,
+            "neural": 12,
+            "coarse dirichlet": 1,
+            "dirichlet": 3,
             "fine dirichlet": 3,
-            "few": 2,
-            "spaced": 5,
-            "smooth": 4,
-            "everyday": 2,
+            "few": 1,
+            "spaced": 2,
+            "smooth": 3,
+            "everyday": 3,
+            "edged": 4,
         }
     )
     """Tallies of each world in a step of 32."""
@@ -51,7 +52,7 @@ class PriorformerRecipe:
     """Weight of a block's answer relative to the next block's."""
     n_power: float = 0.25
     """A step counts in proportion to n^n_power: roots of regrets fall with n faster than that."""
-    posterior_weight: float = 1.0
+    posterior_weight: float = 1.5
     """Weight of the distance between answered and exact posteriors, relative to the distance between their means."""
 
     def draw(self, rng: np.random.Generator) -> Batch:
@@ -127,7 +128,7 @@ def held_out(rng: np.random.Generator, tallies: int = 48) -> dict[str, Batch]:
     top = np.full(tallies, 50.0)
     return {
         f"{world} {n}": make_batch(rng, draw_priors(rng, top, {world: 1.0}), np.full(tallies, n))
-        for world in ("neural", "fine dirichlet", "spaced", "smooth")
+        for world in ("neural", "fine dirichlet", "edged", "everyday")
         for n in (128, 2048, 16384)
     }
 

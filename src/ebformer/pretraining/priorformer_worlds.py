@@ -1,4 +1,5 @@
-"""The priors priorformer is trained on: the paper's neural and Dirichlet worlds, few atoms, smooth and everyday shapes.
+"""The priors priorformer is trained on: the paper's neural and Dirichlet worlds, few atoms, smooth and everyday shapes,
+and bells that end at a hard upper edge.
 
 No prior of the multinomial and the least favourable world is among them. But Dirichlet processes of concentration 500
 come close to the multinomial world on [0, 50], so that world counts as covered in training.
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv, ndtri
+from scipy.special import gammaincinv, ndtr
 
 from ebformer.worlds.base import PaperThetaMax
 from ebformer.worlds.dirichlet import Dirichlet
@@ -23,7 +24,11 @@ Floats = NDArray[Any]
 LARGEST = 560.0
 """The largest rate of any training prior."""
 SMALLEST_THETA_MAX = 0.05
-QUANTILES = (np.arange(500) + 0.5) / 500
+PLACES = (np.arange(500) + 0.5) / 500
+"""Even on [0, 1]."""
+NORMAL = np.linspace(-5.3, 5.3, 500)
+QUANTILES, MASSES = ndtr(NORMAL), np.diff(ndtr(np.concatenate([[-np.inf], (NORMAL[1:] + NORMAL[:-1]) / 2, [np.inf]])))
+"""Quantiles that reach one in ten million on either side, since heavy tails matter, and the mass each stands for."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +102,12 @@ def smooth(rng: np.random.Generator, top: float) -> Draw:
     The curve is linear between normal values of standard deviation 0.1 to 1 at places 0.3 to 8 noise deviations apart.
     """
     parts = 1 if rng.random() < 0.6 else 2
-    place = QUANTILES**2
+    place = PLACES**2
     atoms, weights = [], []
     for part in rng.dirichlet(np.ones(parts)):
         a, b = log_uniform(rng, 0.5, 8.0, 2)
         low, high = np.sort(rng.random(2)) if parts == 2 or rng.random() < 0.3 else (0.0, 1.0)
-        density = QUANTILES * place ** (a - 1) * (1 - place) ** (b - 1)
+        density = PLACES * place ** (a - 1) * (1 - place) ** (b - 1)
         atoms.append(top * (low + (high - low) * place))
         weights.append(part * density / density.sum())
     theta, mass = np.concatenate(atoms), np.concatenate(weights)
@@ -123,16 +128,38 @@ def everyday(rng: np.random.Generator, top: float) -> Draw:
             shape = log_uniform(rng, 0.15, 60.0)
             value = gammaincinv(shape, QUANTILES) / shape * top * log_uniform(rng, 0.03, 0.5)
         elif kind == 2:
-            value = np.exp(ndtri(QUANTILES) * log_uniform(rng, 0.1, 1.5)) * top * log_uniform(rng, 0.03, 0.5)
+            value = np.exp(NORMAL * log_uniform(rng, 0.1, 1.5)) * top * log_uniform(rng, 0.03, 0.5)
         else:
             value = top * (1 + (log_uniform(rng, 10.0, 1e4) - 1) * QUANTILES) ** -rng.uniform(0.5, 2.0)
-        atoms, weights = np.append(atoms, value), np.append(weights, np.full(len(value), part / len(value)))
+        atoms, weights = np.append(atoms, value), np.append(weights, part * MASSES)
     if rng.random() < 0.3:
         zeros = rng.random()
         atoms, weights = np.append(atoms, 0.0), np.append(weights * (1 - zeros), zeros)
     kept = atoms <= min(2 * top, LARGEST)
     kept[np.argmin(atoms)] = True
     return Draw("everyday", np.minimum(atoms[kept], LARGEST), weights[kept] / weights[kept].sum())
+
+
+def edged(rng: np.random.Generator, top: float) -> Draw:
+    """A bell in sqrt(theta), a density or a comb of atoms, that ends at theta_max: cut, or the rest piled up there.
+
+    Rates have hard limits where something saturates. The comb's gaps are 0.8 to 3 deviations of the noise.
+    """
+    end, comb, piled = 2 * np.sqrt(top), rng.random() < 0.5, rng.random() < 0.5
+    centre, width = end * rng.uniform(0.3, 1.15), log_uniform(rng, 0.7, 6.0)
+    gap = log_uniform(rng, 0.8, 3.0) if comb else 0.05
+    steps = np.full(int(end / gap) + 1, gap)
+    if comb:
+        regularity = log_uniform(rng, 10.0, 1000.0)
+        steps *= rng.gamma(regularity, 1 / regularity, len(steps))
+    below = end - np.cumsum(steps)
+    root = np.concatenate([end + gap * np.arange(int(6 * width / gap) + 1 if piled else 1), below[below >= 0]])
+    bell = -0.5 * ((root - centre) / width) ** 2
+    weights = np.exp(bell - bell.max())
+    if comb:
+        even = log_uniform(rng, 3.0, 300.0)
+        weights *= rng.gamma(even, 1 / even, len(root))
+    return Draw("edged", np.minimum(root, end) ** 2 / 4, weights / weights.sum())
 
 
 SINGLE: dict[str, Callable[[np.random.Generator, float], Draw]] = {
@@ -143,6 +170,7 @@ SINGLE: dict[str, Callable[[np.random.Generator, float], Draw]] = {
     "spaced": spaced,
     "smooth": smooth,
     "everyday": everyday,
+    "edged": edged,
 }
 
 
