@@ -36,16 +36,19 @@ class PriorformerRecipe:
         default_factory=lambda: {
             "neural": 12,
             "coarse dirichlet": 1,
-            "dirichlet": 3,
-            "fine dirichlet": 3,
+            "dirichlet": 2,
+            "fine dirichlet": 4,
             "few": 1,
-            "spaced": 2,
-            "smooth": 3,
+            "spaced": 1,
+            "smooth": 2,
             "everyday": 3,
-            "edged": 4,
+            "edged": 6,
         }
     )
     """Tallies of each world in a step of 32."""
+    small: int = 400
+    neural_when_small: float = 2.5
+    """Below so many units the neural world counts so many times: a small sample hardly tells its world."""
     exposed: float = 1 / 6
     """Share of steps whose units have unequal exposures, spread over up to two decades."""
     discount: float = 0.8
@@ -58,14 +61,17 @@ class PriorformerRecipe:
     def draw(self, rng: np.random.Generator) -> Batch:
         """One batch, a function of the generator alone."""
         n = sample_size(rng)
+        worlds = dict(self.worlds)
+        if n < self.small:
+            worlds["neural"] *= self.neural_when_small
         if rng.random() < self.exposed and n >= 16:
             top = min(theta_max(rng), 100.0) * np.exp(rng.uniform(-0.25, 0.25, self.tallies))
-            draws = draw_priors(rng, top, self.worlds)
+            draws = draw_priors(rng, top, worlds)
             largest = max(float(draw.atoms.max()) for draw in draws)
             exposure, units = exposures(rng, n, largest)
             return make_batch(rng, draws, units, exposure)
         top = np.minimum(theta_max(rng) * np.exp(rng.uniform(-0.25, 0.25, self.tallies)), 500.0)
-        return make_batch(rng, draw_priors(rng, top, self.worlds), np.full(self.tallies, n))
+        return make_batch(rng, draw_priors(rng, top, worlds), np.full(self.tallies, n))
 
     def loss(self, network: PriorformerNetwork, batch: Batch) -> Tensor:
         """Root mean regret of each world's tallies, every block's answer counted, plus the distance of posteriors.
