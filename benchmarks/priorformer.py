@@ -258,7 +258,7 @@ How it works: `docs/priorformer.md`. It is the default method. Written by `bench
 | never seen | the multinomial world, least favourable priors |
 | theta_max | 0.05 to 500 (two in five by the paper's law, else log-uniform to 200) |
 | units per tally | 2 to 2,000,000, two in three between 64 and 40,000 |
-| small samples | below {made["recipe"]["small"]} units neural priors count {made["recipe"]["neural_when_small"]} times |
+| small samples | below {made["recipe"]["small"]} units, neural times {made["recipe"]["neural_when_small"]} |
 | exposure | unequal in one step of six, spread over up to two decades |
 | training | {made["history"]} |
 | last run | {made["steps"]:,} steps, {made["seconds"] / 60:.0f} minutes on a share of one core, torch {made["torch"]} |
@@ -268,8 +268,8 @@ How it works: `docs/priorformer.md`. It is the default method. Written by `bench
 
 Same tallies, {SECTIONS["arena"][1]} per cell, 95 % interval of the ratio from paired differences. The multinomial
 world counts as **covered in training**: Dirichlet processes of concentration 500 on [0, 50] are its near kin. The least
-favourable one is zero-shot, but the combs among the edged priors resemble it. No arena tally was trained on, but the mix
-of training worlds was changed several times after a look at this table, so other seeds are the fairer test.
+favourable one is zero-shot, but the combs among the edged priors resemble it. No arena tally was trained on, but the
+mix of training worlds was changed several times after a look at this table, so other seeds are the fairer test.
 
 {tables["arena"][0]}
 
