@@ -176,6 +176,16 @@ def test_theta_max_bounds_the_atoms_and_is_optimal_there() -> None:
         assert independent_gap(tally, rule.prior, theta_max=bound) <= tolerance(tally) + 1e-11
 
 
+@pytest.mark.parametrize("far", [10**4, 2**53 - 1])
+def test_counts_of_which_theta_max_can_explain_next_to_nothing(far: int) -> None:
+    """p(far | 5) underflows, but relative to theta = 5 it is 0 elsewhere: one atom there holds the share of `far`."""
+    rule = Npmle(theta_max=5.0)(Tally([0, far], [3, 1]))
+    assert rule.convergence.reached
+    assert rule.prior.atoms.tolist() == [0.0, 5.0]
+    # D(0) = 1 gives f(0) = 3/4 = 1 - v (1 - e^-5).
+    assert rule.prior.weights[1] == pytest.approx(0.25 / -np.expm1(-5.0), abs=1e-9)
+
+
 def test_theta_max_is_per_unit_of_exposure() -> None:
     counts = [0, 4, 9, 30]
     half = Npmle(theta_max=5.0)(Tally.of(counts, exposure=2.0))

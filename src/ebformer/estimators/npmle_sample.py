@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebformer.channel import deviance
 from ebformer.posterior import Floats
@@ -24,8 +26,9 @@ class Sample:
     """Distinct observations x [u] with exposures t [u] and frequencies q [u], and the interval that holds the atoms.
 
     A mixing distribution G has log-likelihood sum_k q_k log F_k with F_k = E_G[A_k(theta)]; rows are scaled to
-    A_k(theta) = p(x_k | t_k theta) / p(x_k | x_k), at most 1. Its gradient is D(theta) = sum_k q_k A_k(theta) / F_k:
-    G is the NPMLE if and only if D <= 1 everywhere (Lindsay 1983), and no atom lies outside [min x/t, max x/t].
+    A_k(theta) = p(x_k | t_k theta) / p(x_k | m_k), at most 1, where m_k = min(x_k, t_k high) is the mean that suits x_k
+    best. Its gradient is D(theta) = sum_k q_k A_k(theta) / F_k: G is the NPMLE if and only if D <= 1 everywhere
+    (Lindsay 1983), and no atom lies outside [min x/t, max x/t].
     """
 
     x: Floats
@@ -42,17 +45,36 @@ class Sample:
         >>> sample.high, sample.q.round(3).tolist()
         (9.0, [0.333, 0.333, 0.333])
         """
-        x, t = tally.values.astype(np.float64), tally.exposures
+        return cls.shares(tally.values.astype(np.float64), tally.exposures, tally.multiplicity / tally.n, theta_max)
+
+    @classmethod
+    def shares(cls, x: Floats, t: Floats, q: Floats, theta_max: float | None = None) -> Sample:
+        """The sample in which a share q [u] of the units, of sum 1, has exposure t and shows x."""
         rates = x / t
         high = float(rates.max()) if theta_max is None else min(float(rates.max()), theta_max)
         low = min(float(rates.min()), high)
-        return cls(x, t, tally.multiplicity / tally.n, max(low, SMALLEST), max(high, SMALLEST))
+        return cls(x, t, q, max(low, SMALLEST), max(high, SMALLEST))
+
+    @functools.cached_property
+    def nearest(self) -> Floats:
+        """m [u]: x itself, or t high for an observation beyond, whose row rises all the way to `high`."""
+        return np.where(self.x / self.t > self.high, self.t * self.high, self.x)
+
+    @functools.cached_property
+    def beyond(self) -> NDArray[np.intp]:
+        """Which observations exceed the mean of every admissible theta."""
+        return np.flatnonzero(self.x > self.nearest)
 
     def kernel(self, theta: Floats) -> Floats:
         """A [u, k], in blocks that bound the memory of what lies between."""
         if self.x.size * theta.size > BLOCK and theta.size > 1:
             return np.concatenate([self.kernel(half) for half in np.array_split(theta, 2)], axis=1)
-        return np.exp(-deviance(self.x[:, None], self.t[:, None] * theta))
+        fall = deviance(self.nearest[:, None], self.t[:, None] * theta)
+        if self.beyond.size:
+            # x log(m / mean) - m + mean, written as a sum of positive terms: at x = 10^16 no digit may be lost.
+            x, m, t = (array[self.beyond, None] for array in (self.x, self.nearest, self.t))
+            fall[self.beyond] = (x / m) * fall[self.beyond] + (x - m) * ((m - t * theta) / m)
+        return np.exp(-fall)
 
     def jet(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
         """A and its first two derivatives in theta, each [u, k]."""
@@ -84,9 +106,26 @@ class Sample:
             gaps = np.flatnonzero(starts[1:] > ends[:-1])
             for i, j in zip([0, *(gaps + 1)], [*gaps, starts.size - 1], strict=True):
                 pieces.append((unit * np.arange(starts[i], ends[j] + 1)) ** 2)
-        theta = np.concatenate(pieces)
+        theta = np.concatenate([*pieces, self.ascent(step)])
         inside = theta[(theta > self.low) & (theta < self.high)]
         return np.unique(np.concatenate([[self.low], inside, [self.high]]))
+
+    def ascent(self, step: float = STEP) -> Floats:
+        """Points that resolve the rows of x beyond `high`, which rise like exp(-(x - t high) (1 - theta / high)).
+
+        They halve the distance to `high` from one cell of the lattice to the scale of the steepest of these rows.
+
+        >>> Sample.shares(np.array([0.0, 1e3]), np.ones(2), np.full(2, 0.5), theta_max=4.0).ascent().round(3)
+        array([3.8  , 3.9  , 3.95 , 3.975, 3.988, 3.994, 3.997, 3.998])
+        """
+        if self.beyond.size == 0:
+            return np.empty(0)
+        t = self.t[self.beyond]
+        steepest = float((self.x[self.beyond] - t * self.high).max())
+        cell = step / np.sqrt(float(t.max()) * self.high)
+        halvings = min(max(int(np.ceil(np.log2(cell * steepest / (2 * step)))), 0), 26)
+        points: Floats = self.high * (1 - min(cell, 0.5) * 0.5 ** np.arange(halvings))
+        return points
 
     def peaks(self, lattice: Floats, kernel: Floats, atoms: Floats, f: Floats) -> tuple[Floats, Floats]:
         """Every local maximum of D over [low, high] that may exceed 1, and D there.

@@ -59,7 +59,7 @@ def maximise(sample: Sample, tolerance: float) -> Solution:
         columns = np.concatenate([columns, sample.kernel(new)], axis=1)[:, first]
         weights = np.concatenate([weights, np.zeros(new.size)])[first]
         weights, steps = reweigh(columns, sample.q, weights, weights, max(tolerance / 4**rung, 1e-15))
-        atoms, masses, slides = slide(sample, lattice, *unite(lattice, points, weights))
+        atoms, masses, slides = slide(sample, lattice, *unite(sample, lattice, points, weights))
         iterations += steps + slides
         found = weights > 0
         for theta, w in ((atoms, masses), (points[found], weights[found])):
@@ -189,15 +189,21 @@ def halve(points: Floats, weights: Floats) -> Floats:
     return np.square(0.5 * (root[cell] + root[cell + 1]))
 
 
-def unite(lattice: Floats, points: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """One atom, at the mean, for support points that are neighbours or closer than 0.7 cells of the lattice."""
+def unite(sample: Sample, lattice: Floats, points: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """One atom, at the mean, for support points that are neighbours or closer than 0.7 cells of the lattice.
+
+    An atom at `high` stays where it is if there are observations beyond, which nothing else may be able to explain.
+    """
     i = np.flatnonzero(weights > 0)
     theta, w = points[i], weights[i]
     place = np.interp(theta, lattice, np.arange(lattice.size, dtype=np.float64))
     apart = (place[1:] - place[:-1] > 0.7) & (i[1:] - i[:-1] > 1)
+    if sample.beyond.size:
+        apart |= theta[1:] == sample.high
     group = np.concatenate([[0], np.cumsum(apart)])
     mass = np.bincount(group, weights=w)
-    return np.bincount(group, weights=w * theta) / mass, np.asarray(mass, dtype=np.float64)
+    last = theta[np.append(apart, True)]  # the mean is counted from here, so that it cannot exceed it by rounding
+    return last - np.bincount(group, weights=w * (last[group] - theta)) / mass, np.asarray(mass, dtype=np.float64)
 
 
 def slide(sample: Sample, lattice: Floats, theta: Floats, w: Floats, steps: int = 15) -> tuple[Floats, Floats, int]:

@@ -15,12 +15,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ebformer.estimators.clipped_npmle import clipped_npmle
 from ebformer.posterior import log_marginal
 from ebformer.pretraining.network import Network, Tokens
 from ebformer.prior import Prior
 from ebformer.tally import Tally
 from ebformer.transformer.architecture import Architecture
-from ebformer.transformer.clipped_npmle import clipped_npmle
 from ebformer.transformer.estimates import estimate_many
 from ebformer.transformer.weights import Weights
 
