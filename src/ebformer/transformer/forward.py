@@ -1,8 +1,11 @@
-"""The forward pass of a transformer on tallies, in numpy: equal tokens are collapsed into one token with a weight.
+"""The forward pass of a transformer on tallies: equal tokens are collapsed into one token with a weight.
 
 The network has no positions, so k equal tokens act as one token that counts k times in every softmax (or in linear
 attention's key-value sum). Cost follows the number of distinct values, not n. A token of weight 0 is attended by nobody
 but attends to all: that evaluates the rule at values nobody showed, and it is also all the padding a batch needs.
+
+What is written here in numpy defines the answers. Where kernels.c is compiled, it runs the layers instead (all but
+linear attention, in float32) and gives the same to rounding.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
 
+from ebformer.transformer import kernels
 from ebformer.transformer.architecture import Architecture, stabilised, token_features
 from ebformer.transformer.weights import Weights
 
@@ -114,7 +118,7 @@ def forward(network: Network, x: Array, share: Array, n: Array, trace: list[Arra
     """
     a, (b, u) = network.architecture, x.shape
     precision = network.embed[0].dtype
-    share = share.astype(precision)
+    share, softmax = np.ascontiguousarray(share, dtype=precision), a.attention == "softmax"
     h = affine(network.embed, token_features(a, x, n).astype(precision).reshape(b * u, -1).T)  # [d, b u]
 
     def record() -> None:
@@ -125,8 +129,9 @@ def forward(network: Network, x: Array, share: Array, n: Array, trace: list[Arra
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         record()
         for layer in network.layers:
-            h += attention(a, layer, normalised(h).reshape(-1, b, u), share)
-            if layer.up is not None:
+            if not (softmax and kernels.attention(h.reshape(-1, b, u), share, a.heads, layer.qkv, layer.out)):
+                h += attention(a, layer, normalised(h).reshape(-1, b, u), share)
+            if layer.up is not None and layer.down is not None and not kernels.mlp(h, layer.up, layer.down):
                 for columns in blocks(b * u, COLUMNS):
                     h[:, columns] += mlp(layer, normalised(h[:, columns]))
             record()

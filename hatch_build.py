@@ -1,0 +1,48 @@
+"""Compile kernels.c whenever a wheel is built or the work tree is installed.
+
+Without a C compiler the installation goes on: the wheel is then pure Python and numpy runs everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SOURCE = "src/ebformer/transformer/kernels.c"
+FLAGS = ("-O3", "-fno-math-errno", "-shared", "-fPIC")
+
+
+class Kernels(BuildHookInterface[Any]):
+    """What hatchling calls before it collects the files of a wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        source = Path(self.root, SOURCE)
+        try:
+            library = compile_kernels(source, source.parent)
+        except (OSError, subprocess.CalledProcessError):
+            self.app.display_warning(f"{compiler()} did not compile kernels.c: numpy will run the transformers, slower")
+            return
+        for stale in set(source.parent.glob("kernels-*.so")) - {library}:
+            stale.unlink()
+        build_data["artifacts"].append(f"/{library.relative_to(self.root).as_posix()}")
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+
+
+def compile_kernels(source: Path, folder: Path) -> Path:
+    """The library, under the name that ebformer.transformer.kernels looks for: it tells which source it comes from."""
+    library = folder / f"kernels-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}.so"
+    command = [*shlex.split(compiler()), *FLAGS, str(source), "-o", str(library), "-lm"]
+    subprocess.run(command, check=True, capture_output=True)
+    return library
+
+
+def compiler() -> str:
+    return os.environ.get("CC") or "cc"

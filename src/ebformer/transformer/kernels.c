@@ -1,0 +1,225 @@
+/* The two halves of a softmax layer, attention and MLP, as in forward.py: tokens are the columns, h [d, tokens].
+ *
+ * numpy spends most of its time on exponentials and on carrying intermediate results through memory. Here a few tokens
+ * at a time (a tile, two vectors wide) pass through as many steps as possible, and scores are never stored. Both
+ * functions change nothing but what they are given, so any number of threads may call them at once. */
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __x86_64__
+#define LANES 8
+#define TARGET __attribute__((target("avx2,fma")))
+int runs_here(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+#else
+#define LANES 4
+#define TARGET
+int runs_here(void) { return 1; }
+#endif
+#define INLINE TARGET static inline __attribute__((always_inline))
+
+#define WIDTH (2 * LANES) /* tokens in a tile */
+#define ROWS 256          /* of a tile, at most; kernels.py sends no more */
+#define COORDINATES 16    /* of a head, at most */
+#define KEYS 64           /* at once, so that every short loop over them keeps its constants in registers */
+#define SAFE 60.0f        /* powers of two up to here and down to its negative are added without danger */
+#define EPSILON 1e-5f     /* added to the variance, as in forward.py */
+#define LOG2E 1.44269504f
+
+typedef float lanes __attribute__((vector_size(4 * LANES)));
+typedef int32_t lanes_of_int __attribute__((vector_size(4 * LANES)));
+typedef lanes pair[2];
+
+/* A vector from memory; where fewer than LANES are left, the others are zero. */
+INLINE lanes load(const float *from, int64_t left) {
+    lanes x = {0};
+    if (left >= LANES) memcpy(&x, from, sizeof x);
+    else if (left > 0) memcpy(&x, from, sizeof(float) * left);
+    return x;
+}
+
+INLINE void store(float *to, lanes x, int64_t left) {
+    if (left >= LANES) memcpy(to, &x, sizeof x);
+    else if (left > 0) memcpy(to, &x, sizeof(float) * left);
+}
+
+INLINE lanes choose(lanes_of_int where, lanes a, lanes b) {
+    return (lanes)((where & (lanes_of_int)a) | (~where & (lanes_of_int)b));
+}
+
+INLINE lanes all(float x) { return (lanes){0} + x; }
+INLINE lanes no_less(lanes x, float least) { return choose(x < least, all(least), x); }
+INLINE lanes no_more(lanes x, float most) { return choose(x > most, all(most), x); }
+
+/* 2^x for -126 <= x < 127, to 2e-7 relative: a power of two times the best polynomial of degree 5 on [-1/2, 1/2]. */
+INLINE lanes power_of_two(lanes x) {
+    const lanes shifted = x + 12582912.0f; /* adding 1.5 * 2^23 rounds to an integer, left in the low bits */
+    const lanes r = x - (shifted - 12582912.0f);
+    const lanes high = 5.550713681e-02f + r * (9.675536200e-03f + r * 1.327643956e-03f);
+    const lanes p = 1.000000072e+00f + r * (6.931469663e-01f + r * (2.402211969e-01f + r * high));
+    return (lanes)((lanes_of_int)p + ((lanes_of_int)shifted << 23));
+}
+
+/* y Phi(y), by the polynomial of forward.py. */
+INLINE lanes gelu(lanes y) {
+    const lanes square = y * y;
+    const lanes high = -7.938212e-06f + square * (2.6689243e-07f + square * -3.6112245e-09f);
+    const lanes low = -7.266857e-02f + square * (6.626016e-05f + square * (1.1048027e-04f + square * high));
+    const lanes logit = LOG2E * y * (-1.59576843f + square * low);
+    return choose(logit > 126.0f, all(0.0f), y / (1.0f + power_of_two(no_less(logit, -126.0f))));
+}
+
+INLINE void load_tile(pair *x, const float *from, int64_t rows, int64_t row, int64_t left) {
+    for (int64_t r = 0; r < rows; r++) {
+        x[r][0] = load(from + r * row, left);
+        x[r][1] = load(from + r * row + LANES, left - LANES);
+    }
+}
+
+INLINE void store_tile(float *to, const pair *x, int64_t rows, int64_t row, int64_t left) {
+    for (int64_t r = 0; r < rows; r++) {
+        store(to + r * row, x[r][0], left);
+        store(to + r * row + LANES, x[r][1], left - LANES);
+    }
+}
+
+INLINE void add_tile(float *to, const pair *x, int64_t rows, int64_t row, int64_t left) {
+    for (int64_t r = 0; r < rows; r++) {
+        store(to + r * row, load(to + r * row, left) + x[r][0], left);
+        store(to + r * row + LANES, load(to + r * row + LANES, left - LANES) + x[r][1], left - LANES);
+    }
+}
+
+/* Every column with mean 0 and variance 1. */
+INLINE void normalise(pair *x, int64_t rows) {
+    for (int side = 0; side < 2; side++) {
+        lanes mean = {0}, variance = {0}, scale;
+        for (int64_t r = 0; r < rows; r++) mean += x[r][side];
+        mean /= (float)rows;
+        for (int64_t r = 0; r < rows; r++) {
+            x[r][side] -= mean;
+            variance += x[r][side] * x[r][side];
+        }
+        variance = variance / (float)rows + EPSILON;
+        for (int l = 0; l < LANES; l++) scale[l] = 1.0f / sqrtf(variance[l]);
+        for (int64_t r = 0; r < rows; r++) x[r][side] *= scale;
+    }
+}
+
+/* y = W x + w, four rows of W at a time while there are as many: that keeps the sums in registers. */
+INLINE void some_rows(const int R, pair *y, const float *weight, const float *bias, const pair *x, int64_t inputs) {
+    pair sum[4];
+    for (int r = 0; r < R; r++) sum[r][0] = sum[r][1] = all(bias[r]);
+    for (int64_t c = 0; c < inputs; c++)
+        for (int r = 0; r < R; r++) {
+            sum[r][0] += weight[r * inputs + c] * x[c][0];
+            sum[r][1] += weight[r * inputs + c] * x[c][1];
+        }
+    for (int r = 0; r < R; r++) {
+        y[r][0] = sum[r][0];
+        y[r][1] = sum[r][1];
+    }
+}
+
+INLINE void affine(pair *y, const float *weight, const float *bias, const pair *x, int64_t outputs, int64_t inputs) {
+    int64_t r = 0;
+    for (; r + 4 <= outputs; r += 4) some_rows(4, y + r, weight + r * inputs, bias + r, x, inputs);
+    for (; r < outputs; r++) some_rows(1, y + r, weight + r * inputs, bias + r, x, inputs);
+}
+
+INLINE lanes dot(const int C, const lanes *q, const float *key, int64_t row) {
+    lanes score = q[0] * key[0];
+    for (int c = 1; c < C; c++) score += q[c] * key[c * row];
+    return score;
+}
+
+/* One head of one tally: u queries attend to k keys, and what each gathers takes its place. The C rows of queries, keys
+ * and values are `row` floats apart. */
+INLINE void head(const int C, float *queries, const float *keys, const float *values, const float *share, int64_t u,
+                 int64_t k, int64_t row) {
+    float longest = 0.0f; /* the largest squared length of a key */
+    for (int64_t j = 0; j < k; j++) {
+        float square = 0.0f;
+        for (int c = 0; c < C; c++) square += keys[c * row + j] * keys[c * row + j];
+        if (!(square < longest)) longest = square;
+    }
+    for (int64_t i = 0; i < u; i += LANES) {
+        lanes q[COORDINATES], sum[COORDINATES], total = {0}, square = {0}, top = all(-FLT_MAX);
+        for (int c = 0; c < C; c++) {
+            q[c] = load(queries + c * row + i, u - i) * LOG2E;
+            square += q[c] * q[c];
+            sum[c] = all(0.0f);
+        }
+        /* No score exceeds the length of the query times that of the key. Only where this allows scores beyond the
+         * range of exponentials is the largest so far subtracted, among those of keys that count. */
+        int safe = 1;
+        for (int l = 0; l < LANES; l++) safe &= square[l] * longest < SAFE * SAFE;
+        for (int64_t start = 0; start < k; start += KEYS) {
+            const int64_t length = k - start < KEYS ? k - start : KEYS;
+            const float *key = keys + start, *value = values + start, *weight = share + start;
+            lanes p[KEYS];
+            for (int64_t j = 0; j < length; j++) p[j] = dot(C, q, key + j, row);
+            if (!safe) {
+                const lanes before = top;
+                for (int64_t j = 0; j < length; j++)
+                    if (weight[j] > 0.0f) top = choose(p[j] > top, p[j], top);
+                const lanes fade = power_of_two(no_less(before - top, -126.0f));
+                total *= fade;
+                for (int c = 0; c < C; c++) sum[c] *= fade;
+                for (int64_t j = 0; j < length; j++) p[j] = no_more(no_less(p[j] - top, -126.0f), 0.0f);
+            }
+            for (int64_t j = 0; j < length; j++) p[j] = power_of_two(p[j]) * weight[j];
+            for (int64_t j = 0; j < length; j++) {
+                total += p[j];
+                for (int c = 0; c < C; c++) sum[c] += p[j] * value[c * row + j];
+            }
+        }
+        for (int c = 0; c < C; c++) store(queries + c * row + i, sum[c] / total, u - i);
+    }
+}
+
+/* h += W_out attention(W_qkv normalised(h)): h [d, tallies, u]; the first k <= u tokens of each tally are attended with
+ * share [tallies, k]. Room for the projected tokens: qkv [3 d + heads, tallies, u], the queries, the keys, and per head
+ * its values and a row that is not needed here. */
+TARGET void attention(float *h, const float *share, float *qkv, int64_t d, int64_t tallies, int64_t u, int64_t k,
+                      int64_t heads, const float *qkv_weight, const float *qkv_bias, const float *out_weight,
+                      const float *out_bias) {
+    const int64_t row = tallies * u, c = d / heads;
+    pair x[ROWS], y[ROWS];
+    for (int64_t i = 0; i < row; i += WIDTH) {
+        load_tile(x, h + i, d, row, row - i);
+        normalise(x, d);
+        affine(y, qkv_weight, qkv_bias, x, 3 * d + heads, d);
+        store_tile(qkv + i, y, 3 * d + heads, row, row - i);
+    }
+    for (int64_t t = 0; t < tallies; t++)
+        for (int64_t n = 0; n < heads; n++) {
+            float *query = qkv + n * c * row + t * u, *key = query + d * row;
+            const float *value = qkv + (2 * d + n * (c + 1)) * row + t * u;
+#define OF_DIMENSION(C) case C: head(C, query, key, value, share + t * k, u, k, row); break;
+            switch (c) { OF_DIMENSION(1) OF_DIMENSION(2) OF_DIMENSION(4) OF_DIMENSION(8) OF_DIMENSION(16) }
+        }
+    for (int64_t i = 0; i < row; i += WIDTH) {
+        load_tile(x, qkv + i, d, row, row - i);
+        affine(y, out_weight, out_bias, x, d, d);
+        add_tile(h + i, y, d, row, row - i);
+    }
+}
+
+/* h += W_down gelu(W_up normalised(h)): h [d, tokens], matrices [hidden, d] and [d, hidden]. */
+TARGET void mlp(float *h, int64_t d, int64_t hidden, int64_t tokens, const float *up_weight, const float *up_bias,
+                const float *down_weight, const float *down_bias) {
+    pair x[ROWS], y[ROWS];
+    for (int64_t i = 0; i < tokens; i += WIDTH) {
+        load_tile(x, h + i, d, tokens, tokens - i);
+        normalise(x, d);
+        affine(y, up_weight, up_bias, x, hidden, d);
+        for (int64_t r = 0; r < hidden; r++) {
+            y[r][0] = gelu(y[r][0]);
+            y[r][1] = gelu(y[r][1]);
+        }
+        affine(x, down_weight, down_bias, y, d, hidden);
+        add_tile(h + i, x, d, tokens, tokens - i);
+    }
+}

@@ -1,0 +1,232 @@
+"""kernels.c computes what forward.py says, from many threads too, and nobody needs it: installing works without cc."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from random_weights import random_weights
+
+from ebformer.tally import Tally
+from ebformer.transformer import forward, kernels
+from ebformer.transformer.architecture import Architecture
+from ebformer.transformer.estimates import estimate, estimate_many
+from ebformer.transformer.forward import Layer, Precision, ready
+
+ROOT = Path(__file__).parents[2]
+HEADS = {1: 32, 2: 16, 4: 8, 8: 8, 16: 4}
+"""Heads of every dimension that is compiled."""
+same_fixture = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(scope="session")
+def build() -> ModuleType:
+    """hatch_build.py, the build hook."""
+    pytest.importorskip("hatchling", reason="hatchling, which the dev extra brings, is not installed")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def library(build: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """kernels.c as it is now, whatever the installation holds."""
+    try:
+        path = build.compile_kernels(kernels.SOURCE, tmp_path_factory.mktemp("kernels"))
+    except (OSError, subprocess.CalledProcessError) as why:
+        pytest.skip(f"there is no C compiler to build kernels.c with: {why}")
+    loaded = kernels.load(path)
+    if loaded is None:
+        pytest.skip("this processor has no AVX2, which kernels.c needs on x86-64")
+    return loaded
+
+
+@pytest.fixture
+def compiled(library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The kernels in use, even if the installation has none."""
+    monkeypatch.setattr(kernels, "library", lambda: library)
+
+
+def one_layer(c: int, stretch: float, precision: Precision = "float32") -> tuple[Architecture, Layer]:
+    config = Architecture(layers=1, width=c * HEADS[c], heads=HEADS[c], weight_sets=1, gain=1.0)
+    return config, ready(random_weights(config, stretch=stretch), precision).layers[0]
+
+
+def tokens(rng: np.random.Generator, d: int, b: int, u: int) -> NDArray[np.float32]:
+    return rng.normal(size=(d, b, u)).astype(np.float32)
+
+
+def shares(rng: np.random.Generator, b: int, k: int, zeros: float) -> NDArray[np.float32]:
+    """Shares over many orders of magnitude, some of them 0; the first never is."""
+    share = np.exp(rng.uniform(-30, 0, (b, k)))
+    share[:, 1:] *= rng.random((b, k - 1)) >= zeros
+    return (share / share.sum(axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.mark.usefixtures("compiled")
+@same_fixture
+@given(
+    c=st.sampled_from(sorted(HEADS)),
+    b=st.integers(1, 3),
+    u=st.integers(1, 300),
+    hidden=st.integers(0, 40),
+    zeros=st.sampled_from([0.0, 0.5]),
+    stretch=st.sampled_from([0.1, 1.0, 4.0]),
+    seed=st.integers(0, 100),
+)
+def test_attention_is_the_formula(c: int, b: int, u: int, hidden: int, zeros: float, stretch: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    (config, layer), (_, exact) = one_layer(c, stretch), one_layer(c, stretch, "float64")
+    h, share = tokens(rng, config.width, b, u), shares(rng, b, max(1, u - hidden), zeros)
+    wide = h.astype(np.float64).reshape(config.width, -1)
+    normal = forward.normalised(wide)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        expected = wide + forward.attention(config, exact, normal.reshape(h.shape), share.astype(np.float64))
+    q, keys = np.split(forward.affine(exact.qkv, normal)[: 2 * config.width].reshape(2 * HEADS[c], c, -1), 2)
+    longest = np.sqrt(np.max((q**2).sum(1)) * np.max((keys**2).sum(1)))  # no score exceeds this
+    assert kernels.attention(h, share, config.heads, layer.qkv, layer.out)
+    # Rounding a score by one part in 2^24 multiplies its weight by as much, times the score.
+    np.testing.assert_allclose(
+        h.reshape(wide.shape), expected, rtol=0, atol=1e-6 * max(1, stretch) ** 2 * (1 + longest)
+    )
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("c", sorted(HEADS))
+@pytest.mark.parametrize("size", [10, 1e4, 1e8, 1e16])
+def test_with_huge_scores_opposite_tokens_see_only_themselves(c: int, size: float) -> None:
+    """Queries and keys are the tokens times `size`; tokens of share 0, whatever their scores, are seen by nobody."""
+    (config, layer), rng = one_layer(c, 1.0), np.random.default_rng(0)
+    d, opposite = config.width, [3, 11]
+    h, share = 3 * tokens(rng, d, 1, 20), np.zeros((1, 20), dtype=np.float32)
+    h[:, 0, 3] = rng.choice([-1, 1], d)
+    h[:, 0, 11] = -h[:, 0, 3]
+    share[0, opposite] = 0.5
+    weight, bias = (array.copy() for array in layer.qkv)
+    weight[: 2 * d], bias[: 2 * d] = np.vstack([np.eye(d), np.eye(d)]) * size, 0
+    values = forward.affine((weight[2 * d :], bias[2 * d :]), forward.normalised(h[:, 0])).reshape(HEADS[c], c + 1, -1)
+    expected = h[:, 0] + forward.affine(layer.out, values[:, :c].reshape(d, -1))
+    assert kernels.attention(h, share, config.heads, (weight, bias), layer.out)
+    assert np.isfinite(h).all()
+    np.testing.assert_allclose(h[:, 0, opposite], expected[:, opposite], rtol=0, atol=1e-5)
+
+
+@pytest.mark.usefixtures("compiled")
+@same_fixture
+@given(
+    d=st.sampled_from([1, 3, 32, 64]),
+    t=st.integers(1, 300),
+    stretch=st.sampled_from([0.1, 1.0, 30.0]),
+    seed=st.integers(0, 100),
+)
+def test_mlp_is_the_formula(d: int, t: int, stretch: float, seed: int) -> None:
+    config, rng = Architecture(layers=1, width=d, heads=1, weight_sets=1, gain=1.0), np.random.default_rng(seed)
+    layer, exact = (ready(random_weights(config, seed, stretch=stretch), p).layers[0] for p in ("float32", "float64"))
+    h = tokens(rng, d, 1, t).reshape(d, t)
+    wide = h.astype(np.float64)
+    expected = wide + forward.mlp(exact, forward.normalised(wide))
+    assert kernels.mlp(h, layer.up, layer.down)
+    np.testing.assert_allclose(h, expected, rtol=0, atol=4e-6 * max(1, stretch**2))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_threads_and_neighbours_change_no_digit() -> None:
+    rng = np.random.default_rng(0)
+    config, layer = one_layer(4, 1.0)
+    h, share = tokens(rng, config.width, 24, 65), shares(rng, 24, 60, 0.2)
+
+    def run(chosen: list[int]) -> NDArray[np.float32]:
+        part = np.ascontiguousarray(h[:, chosen])
+        assert kernels.attention(part, np.ascontiguousarray(share[chosen]), config.heads, layer.qkv, layer.out)
+        flat = part.reshape(config.width, -1)
+        assert kernels.mlp(flat, layer.up, layer.down)
+        return part
+
+    alone = np.concatenate([run([i]) for i in range(24)], axis=1)
+    np.testing.assert_array_equal(run(list(range(24))), alone)
+    with ThreadPoolExecutor(8) as threads:
+        for together in threads.map(run, [list(range(24))] * 40):
+            np.testing.assert_array_equal(together, alone)
+
+
+@pytest.mark.parametrize("c", sorted(HEADS))
+def test_estimates_are_the_same_with_and_without(c: int, library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    weights = random_weights(Architecture(layers=6, width=c * HEADS[c], heads=HEADS[c], weight_sets=3))
+    tallies = [Tally.of(rng.poisson(rng.uniform(0, top, n))) for n, top in [(1, 5), (40, 3), (900, 50), (500, 400)]]
+    at = np.arange(0, 300, 7)
+    monkeypatch.setattr(kernels, "library", lambda: None)
+    expected = [*estimate_many(weights, tallies), estimate(weights, tallies[2], at)]
+    monkeypatch.setattr(kernels, "library", lambda: library)
+    for found, answer in zip(
+        [*estimate_many(weights, tallies), estimate(weights, tallies[2], at)], expected, strict=True
+    ):
+        np.testing.assert_allclose(found, answer, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_what_is_not_compiled_is_left_to_numpy() -> None:
+    rng = np.random.default_rng(2)
+    for heads, dtype in [(4, np.float32), (8, np.float64)]:  # heads of dimension 3; double precision
+        config = Architecture(layers=1, width=3 * heads if heads == 4 else 32, heads=heads, weight_sets=1)
+        layer = ready(random_weights(config), "float32" if dtype is np.float32 else "float64").layers[0]
+        h = rng.normal(size=(config.width, 2, 5)).astype(dtype)
+        before = h.copy()
+        assert not kernels.attention(h, np.full((2, 5), 0.2, dtype=dtype), heads, layer.qkv, layer.out)
+        np.testing.assert_array_equal(h, before)
+    assert not kernels.mlp(h.reshape(32, 10), layer.up, layer.down)
+    np.testing.assert_array_equal(h, before)
+
+
+def test_a_library_that_cannot_be_loaded_is_none(tmp_path: Path) -> None:
+    assert kernels.load(tmp_path / "missing.so") is None
+    (tmp_path / "broken.so").write_bytes(b"not a library")
+    assert kernels.load(tmp_path / "broken.so") is None
+
+
+@pytest.mark.parametrize("compiler", ["cc", "false", "no-such-compiler"])
+def test_installing_needs_no_compiler(
+    compiler: str,
+    build: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from hatchling.builders.wheel import WheelBuilder
+
+    if compiler == "cc" and shutil.which("cc") is None:
+        pytest.skip("there is no C compiler named cc")
+    for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore", "hatch_build.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    small = tmp_path / "src" / "ebformer" / "transformer"
+    small.mkdir(parents=True)
+    shutil.copy(kernels.SOURCE, small)
+    (small.parent / "__init__.py").touch()
+    (small / "kernels-0123456789ab.so").touch()  # left by another version
+    monkeypatch.setenv("CC", compiler)
+    wheel = Path(next(WheelBuilder(str(tmp_path)).build(directory=str(tmp_path / "dist"), versions=["standard"])))
+    libraries = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
+    if compiler == "cc":
+        expected = build.compile_kernels(kernels.SOURCE, tmp_path).name
+        assert libraries == [f"ebformer/transformer/{expected}"]
+        assert "-py3-none-" in wheel.name
+        assert not wheel.name.endswith("-any.whl")
+    else:
+        assert libraries == []
+        assert wheel.name.endswith("-py3-none-any.whl")
+        assert f"{compiler} did not compile kernels.c" in capsys.readouterr().err
