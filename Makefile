@@ -15,11 +15,11 @@ test: .venv/test
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ebformer needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	$(PYTHON) -m venv .venv
 
-.venv/demo: pyproject.toml .venv/bin/python
+.venv/demo: pyproject.toml src/ebformer/transformer/kernels.c .venv/bin/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[plot]'
 	touch $@
 
-.venv/test: pyproject.toml .venv/bin/python
+.venv/test: pyproject.toml src/ebformer/transformer/kernels.c .venv/bin/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	touch $@ .venv/demo
 

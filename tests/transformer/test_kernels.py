@@ -112,10 +112,10 @@ def test_attention_is_the_formula(c: int, b: int, u: int, hidden: int, zeros: fl
 def test_with_huge_scores_opposite_tokens_see_only_themselves(c: int, size: float) -> None:
     """Queries and keys are the tokens times `size`; tokens of share 0, whatever their scores, are seen by nobody."""
     (config, layer), rng = one_layer(c, 1.0), np.random.default_rng(0)
-    d, opposite = config.width, [3, 11]
-    h, share = 3 * tokens(rng, d, 1, 20), np.zeros((1, 20), dtype=np.float32)
-    h[:, 0, 3] = rng.choice([-1, 1], d)
-    h[:, 0, 11] = -h[:, 0, 3]
+    d, opposite = config.width, [70, 141]  # beyond the first block of keys, and in two
+    h, share = 3 * tokens(rng, d, 1, 150), np.zeros((1, 150), dtype=np.float32)
+    h[:, 0, 70] = rng.choice([-1, 1], d)
+    h[:, 0, 141] = -h[:, 0, 70]
     share[0, opposite] = 0.5
     weight, bias = (array.copy() for array in layer.qkv)
     weight[: 2 * d], bias[: 2 * d] = np.vstack([np.eye(d), np.eye(d)]) * size, 0
