@@ -19,11 +19,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from random_weights import random_weights
 
+from ebformer.posterior import bayes_rule
+from ebformer.prior import Prior
 from ebformer.tally import Tally
 from ebformer.transformer import forward, kernels
 from ebformer.transformer.architecture import Architecture
+from ebformer.transformer.em_track import EmTrack
 from ebformer.transformer.estimates import estimate, estimate_many
 from ebformer.transformer.forward import Layer, Precision, ready
+from ebformer.transformer.grid import Likelihood, atoms, extent
 
 ROOT = Path(__file__).parents[2]
 HEADS = {1: 32, 2: 16, 4: 8, 8: 8, 16: 4}
@@ -230,3 +234,34 @@ def test_installing_needs_no_compiler(
         assert libraries == []
         assert wheel.name.endswith("-py3-none-any.whl")
         assert f"{compiler} did not compile kernels.c" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n", [1, 100, 10_000, 10**9])
+@pytest.mark.usefixtures("compiled")
+def test_em_steps_are_those_of_numpy_in_double_precision(n: int) -> None:
+    rng = np.random.default_rng(n)
+    tally = Tally(np.arange(90), rng.multinomial(n, rng.dirichlet(np.ones(90))))
+    x, theta = tally.values.astype(np.float64), atoms(*extent(tally.values))
+    share, start = tally.multiplicity / n, np.full(len(theta), -np.log(len(theta)))
+    ours, exact = (
+        EmTrack(Likelihood.of(x, np.ones(len(x)), theta, kind), share.astype(kind), start.astype(kind))
+        for kind in (np.float32, np.float64)
+    )
+    for _ in range(5):
+        rules = []
+        for track in (ours, exact):
+            weights = np.exp(track.advance(16).astype(np.float64))
+            rules.append(bayes_rule(Prior(theta, weights / weights.sum()), x))
+        assert ours.run == exact.run
+        assert rules[0] == pytest.approx(rules[1], rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_em_steps_in_pieces_and_in_double_precision_are_left_to_numpy() -> None:
+    x = np.array([3.0, 10_000.0])
+    theta = atoms(*extent(x))
+    whole, wide = (Likelihood.of(x, np.ones(2), some, np.float64) for some in (theta[:100], theta))
+    assert len(wide.pieces) > 1
+    for likelihood in (whole, wide):
+        start = np.zeros(likelihood.shape[1])
+        assert not EmTrack(likelihood, np.array([0.5, 0.5]), start).advance_compiled(1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.transformer import kernels
 from ebformer.transformer.grid import Likelihood
 
 Array = NDArray[Any]
@@ -38,6 +39,25 @@ class EmTrack:
 
     def advance(self, steps: int) -> Array:
         """The log-weights after so many more steps."""
+        if not self.advance_compiled(steps):
+            self.advance_in_numpy(steps)
+        log_weights = self.log_weights
+        np.maximum(log_weights, LOWEST_LOG_WEIGHT, out=log_weights)
+        log_weights -= math.log(np.exp(log_weights).sum())
+        return log_weights.copy()
+
+    def advance_compiled(self, steps: int) -> bool:
+        """The steps in C; False where only numpy can take them."""
+        if len(self.likelihood.pieces) > 1:
+            return False
+        state = self.likelihood.pieces[0][2], self.share, self.log_weights, self.velocity
+        run = kernels.em_steps(*state, steps, self.run, CHECK, (STRIDE, LEAST_PULL, LARGEST_PULL))
+        if run is not None:
+            self.run = run
+        return run is not None
+
+    def advance_in_numpy(self, steps: int) -> None:
+        """The steps as they are defined."""
         share, log_weights, velocity = self.share, self.log_weights, self.velocity
         marginal, pull_back = self.likelihood.marginal, self.likelihood.pull_back
         weights = np.empty_like(log_weights)
@@ -58,9 +78,6 @@ class EmTrack:
             velocity *= beta
             velocity += d
             log_weights += velocity
-        np.maximum(log_weights, LOWEST_LOG_WEIGHT, out=log_weights)
-        log_weights -= math.log(np.exp(log_weights).sum())
-        return log_weights.copy()
 
 
 def momentum(step: Any) -> Any:

@@ -1,7 +1,8 @@
-/* The two halves of a softmax layer, attention and MLP, as in forward.py: tokens are the columns, h [d, tokens].
+/* The two halves of a softmax layer, attention and MLP, as in forward.py: tokens are the columns, h [d, tokens]; and the
+ * EM steps of em_track.py.
  *
  * numpy spends most of its time on exponentials and on carrying intermediate results through memory. Here a few tokens
- * at a time (a tile, two vectors wide) pass through as many steps as possible, and scores are never stored. Both
+ * at a time (a tile, two vectors wide) pass through as many steps as possible, and scores are never stored. All
  * functions change nothing but what they are given, so any number of threads may call them at once. */
 #include <float.h>
 #include <math.h>
@@ -222,4 +223,58 @@ TARGET void mlp(float *h, int64_t d, int64_t hidden, int64_t tokens, const float
         affine(x, down_weight, down_bias, y, d, hidden);
         add_tile(h + i, x, d, tokens, tokens - i);
     }
+}
+
+INLINE float sum_of(lanes x) {
+    float sum = 0.0f;
+    for (int l = 0; l < LANES; l++) sum += x[l];
+    return sum;
+}
+
+/* log2(x) for normal positive x: its exponent, plus 2 atanh((m - 1) / (m + 1)) / ln 2 of a mantissa m around 1. */
+INLINE lanes logarithm(lanes x) {
+    const lanes_of_int bits = (lanes_of_int)x - 0x3f3504f3; /* the bits of sqrt(1/2) */
+    const lanes m = (lanes)((bits & 0x7fffff) + 0x3f3504f3), s = (m - 1.0f) / (m + 1.0f), square = s * s;
+    const lanes high = 0.577078016f + square * (0.412198583f + square * 0.320598898f);
+    return __builtin_convertvector(bits >> 23, lanes) + s * (2.885390082f + square * (0.961796694f + square * high));
+}
+
+/* `steps` steps of em_track.py from log-weights and velocities [a]: likelihood [m, a], share [m], room for 2 a numbers.
+ * A row of the likelihood is read once a step, for the marginal f and for D. Returns how long the momentum has run. */
+TARGET int64_t em_steps(const float *likelihood, const float *share, float *log_weights, float *velocity, float *room,
+                        int64_t m, int64_t a, int64_t steps, int64_t run, int64_t check, float stride, float least,
+                        float largest) {
+    float *weights = room, *d = room + a;
+    for (int64_t step = 1; step <= steps; step++) {
+        for (int64_t j = 0; j < a; j += LANES) {
+            const lanes exponent = no_more(no_less(load(log_weights + j, a - j) * LOG2E, -126.0f), 126.0f);
+            store(weights + j, power_of_two(exponent), a - j);
+            store(d + j, all(0.0f), a - j);
+        }
+        for (int64_t k = 0; k < m; k++) {
+            const float *row = likelihood + k * a;
+            lanes f = {0};
+            for (int64_t j = 0; j < a; j += LANES) f += load(row + j, a - j) * load(weights + j, a - j);
+            const float ratio = share[k] / sum_of(f);
+            for (int64_t j = 0; j < a; j += LANES) store(d + j, load(d + j, a - j) + ratio * load(row + j, a - j), a - j);
+        }
+        run += 1;
+        if (step % check == 0) {
+            lanes slope = {0};
+            for (int64_t j = 0; j < a; j += LANES)
+                slope += (load(d + j, a - j) - 1.0f) * load(weights + j, a - j) * load(velocity + j, a - j);
+            if (sum_of(slope) < 0.0f) {
+                run = 1;
+                memset(velocity, 0, sizeof(float) * a);
+            }
+        }
+        const float beta = (float)run / (float)(run + 3);
+        for (int64_t j = 0; j < a; j += LANES) {
+            const lanes pull = no_more(no_less(logarithm(load(d + j, a - j)) / LOG2E, least), largest);
+            const lanes speed = beta * load(velocity + j, a - j) + (1.0f + stride * beta) * pull;
+            store(velocity + j, speed, a - j);
+            store(log_weights + j, load(log_weights + j, a - j) + speed, a - j);
+        }
+    }
+    return run;
 }

@@ -1,4 +1,4 @@
-"""The two halves of a softmax layer in C, where the installation found a compiler; elsewhere numpy runs them.
+"""A softmax layer in two halves and EM steps in C, where the installation found a compiler; elsewhere numpy runs them.
 
 `hatch_build.py` compiles kernels.c when the package is installed. The library bears a hash of its source in its name,
 so that one built from another version is never called.
@@ -41,6 +41,8 @@ def load(path: Path) -> ctypes.CDLL | None:
     loaded.attention.argtypes = [pointer] * 3 + [integer] * 5 + [pointer] * 4
     loaded.mlp.argtypes = [pointer] + [integer] * 3 + [pointer] * 4
     loaded.attention.restype = loaded.mlp.restype = None
+    loaded.em_steps.argtypes = [pointer] * 5 + [integer] * 5 + [ctypes.c_float] * 3
+    loaded.em_steps.restype = integer
     return loaded if loaded.runs_here() else None
 
 
@@ -61,6 +63,28 @@ def mlp(h: Array, up: Affine, down: Affine) -> bool:
         return False
     compiled.mlp(h.ctypes.data, d, hidden, t, *addresses(*up, *down))
     return True
+
+
+def em_steps(
+    likelihood: Array,
+    share: Array,
+    log_weights: Array,
+    velocity: Array,
+    steps: int,
+    run: int,
+    check: int,
+    bounds: tuple[float, float, float],
+) -> int | None:
+    """Move log_weights and velocity [a] by EM steps for likelihood [m, a]; returns the new run of momentum.
+
+    `bounds`: STRIDE, LEAST_PULL and LARGEST_PULL of `em_track`. None, with all as it was, where numpy has to do it.
+    """
+    compiled = library()
+    if compiled is None or likelihood.dtype != np.float32:
+        return None
+    room = np.empty(2 * log_weights.size, dtype=np.float32)
+    moved = addresses(likelihood, share, log_weights, velocity, room)
+    return int(compiled.em_steps(*moved, *likelihood.shape, steps, run, check, *bounds))
 
 
 def addresses(*arrays: Array) -> list[int]:
