@@ -200,11 +200,11 @@ UNTIED = replace(
 ABLATION = replace(LONG, architecture=Architecture(layers=12), training=replace(LONG.training, steps=1000))
 
 RECIPES: dict[str, Recipe] = {
-    **legs("T24r", LONG, replace(SHORT, steps=1700), replace(LAST, steps=8000), tallies=48, weight_sets=2),
-    **legs("L24r", LINEAR, replace(SHORT, steps=1500, learning_rate=0.005), replace(LAST, steps=8000), 48, 24),
+    **legs("T24r", LONG, replace(SHORT, steps=1700), replace(LAST, steps=1700), tallies=48, weight_sets=2),
+    **legs("L24r", LINEAR, replace(SHORT, steps=1500, learning_rate=0.005), replace(LAST, steps=3000), 48, 24),
     **TIED,
     "T24f-untied": UNTIED,
-    "T24f": replace(UNTIED, training=replace(LAST, steps=7000, learning_rate=0.003, seed=2), start=("T24f-untied",)),
+    "T24f": replace(UNTIED, training=replace(LAST, steps=5000, learning_rate=0.003, seed=2), start=("T24f-untied",)),
     "ablation-mixture": ABLATION,
     "ablation-neural": replace(ABLATION, worlds=("neural",)),
     "ablation-dirichlet": replace(ABLATION, worlds=("dirichlet",)),
