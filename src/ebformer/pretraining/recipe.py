@@ -204,7 +204,7 @@ RECIPES: dict[str, Recipe] = {
     **legs("L24r", LINEAR, replace(SHORT, steps=1500, learning_rate=0.005), replace(LAST, steps=3000), 48, 24),
     **TIED,
     "T24f-untied": UNTIED,
-    "T24f": replace(UNTIED, training=replace(LAST, steps=5000, learning_rate=0.003, seed=2), start=("T24f-untied",)),
+    "T24f": replace(UNTIED, training=replace(LAST, steps=3500, learning_rate=0.003, seed=2), start=("T24f-untied",)),
     "ablation-mixture": ABLATION,
     "ablation-neural": replace(ABLATION, worlds=("neural",)),
     "ablation-dirichlet": replace(ABLATION, worlds=("dirichlet",)),
