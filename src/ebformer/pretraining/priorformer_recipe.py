@@ -1,6 +1,6 @@
-"""Everything that determines a priorformer run: worlds, sample sizes, exposures, loss; and the command that runs it.
+"""Everything that determines a priorformer run: worlds, sample sizes, exposures, loss.
 
-python -m ebformer.pretraining.priorformer_recipe FOLDER --steps 20000
+`benchmarks/priorformer_train.py` trains by it and ships the result.
 """
 
 from __future__ import annotations
