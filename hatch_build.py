@@ -10,6 +10,7 @@ import os
 import shlex
 import subprocess
 import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +31,23 @@ class Kernels(BuildHookInterface[Any]):
             self.app.display_warning(f"{compiler()} did not compile kernels.c: numpy will run the transformers, slower")
             return
         for stale in set(source.parent.glob("kernels-*.so")) - {library}:
-            stale.unlink()
+            stale.unlink(missing_ok=True)  # another installation may have been faster
         build_data["artifacts"].append(f"/{library.relative_to(self.root).as_posix()}")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 
 
 def compile_kernels(source: Path, folder: Path) -> Path:
-    """The library, under the name that ebformer.transformer.kernels looks for: it tells which source it comes from."""
+    """The library, under the name that ebformer.transformer.kernels looks for: it tells which source it comes from.
+
+    It appears whole or not at all: one cut short by a full disk or a kill would crash whoever loads it.
+    """
     library = folder / f"kernels-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}.so"
-    command = [*shlex.split(compiler()), *FLAGS, str(source), "-o", str(library), "-lm"]
-    subprocess.run(command, check=True, capture_output=True)
-    return library
+    with tempfile.TemporaryDirectory(dir=folder) as room:
+        partial = Path(room, library.name)
+        command = [*shlex.split(compiler()), *FLAGS, str(source), "-o", str(partial), "-lm"]
+        subprocess.run(command, check=True, capture_output=True)
+        return partial.replace(library)
 
 
 def compiler() -> str:

@@ -9,6 +9,7 @@ import subprocess
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -110,10 +111,12 @@ def test_attention_is_the_formula(c: int, b: int, u: int, hidden: int, zeros: fl
     )
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("by", ["kernels.c", "numpy"])
 @pytest.mark.parametrize("c", sorted(HEADS))
 @pytest.mark.parametrize("size", [10, 1e4, 1e8, 1e16])
-def test_with_huge_scores_opposite_tokens_see_only_themselves(c: int, size: float) -> None:
+def test_with_huge_scores_opposite_tokens_see_only_themselves(
+    c: int, size: float, by: str, request: pytest.FixtureRequest
+) -> None:
     """Queries and keys are the tokens times `size`; tokens of share 0, whatever their scores, are seen by nobody."""
     (config, layer), rng = one_layer(c, 1.0), np.random.default_rng(0)
     d, opposite = config.width, [70, 141]  # beyond the first block of keys, and in two
@@ -125,7 +128,13 @@ def test_with_huge_scores_opposite_tokens_see_only_themselves(c: int, size: floa
     weight[: 2 * d], bias[: 2 * d] = np.vstack([np.eye(d), np.eye(d)]) * size, 0
     values = forward.affine((weight[2 * d :], bias[2 * d :]), forward.normalised(h[:, 0])).reshape(HEADS[c], c + 1, -1)
     expected = h[:, 0] + forward.affine(layer.out, values[:, :c].reshape(d, -1))
-    assert kernels.attention(h, share, config.heads, (weight, bias), layer.out)
+    if by == "numpy":
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            normal = forward.normalised(h[:, 0]).reshape(h.shape)
+            h[:, 0] += forward.attention(config, replace(layer, qkv=(weight, bias)), normal, share)
+    else:
+        request.getfixturevalue("compiled")
+        assert kernels.attention(h, share, config.heads, (weight, bias), layer.out)
     assert np.isfinite(h).all()
     np.testing.assert_allclose(h[:, 0, opposite], expected[:, opposite], rtol=0, atol=1e-5)
 
@@ -203,6 +212,21 @@ def test_a_library_that_cannot_be_loaded_is_none(tmp_path: Path) -> None:
     assert kernels.load(tmp_path / "broken.so") is None
 
 
+def test_a_library_appears_whole_or_not_at_all(
+    build: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To load one that was cut short is to crash: a compiler that fails halfway must leave nothing behind."""
+    halfway = tmp_path / "halfway"
+    halfway.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nprintf half > "$2"\nexit 1\n')
+    halfway.chmod(0o755)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    monkeypatch.setenv("CC", str(halfway))
+    with pytest.raises(subprocess.CalledProcessError):
+        build.compile_kernels(kernels.SOURCE, folder)
+    assert list(folder.iterdir()) == []
+
+
 @pytest.mark.parametrize("compiler", ["cc", "false", "no-such-compiler"])
 def test_installing_needs_no_compiler(
     compiler: str,
@@ -262,6 +286,7 @@ def test_em_steps_in_pieces_and_in_double_precision_are_left_to_numpy() -> None:
     theta = atoms(*extent(x))
     whole, wide = (Likelihood.of(x, np.ones(2), some, np.float64) for some in (theta[:100], theta))
     assert len(wide.pieces) > 1
-    for likelihood in (whole, wide):
+    mixed = Likelihood.of(x, np.ones(2), theta[:100], np.float32)  # beside shares and weights in double precision
+    for likelihood in (whole, wide, mixed):
         start = np.zeros(likelihood.shape[1])
         assert not EmTrack(likelihood, np.array([0.5, 0.5]), start).advance_compiled(1)

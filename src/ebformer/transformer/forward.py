@@ -203,6 +203,7 @@ def softmax_mixture(q: Array, keys: Array, values: Array, out: Array) -> None:
     sums = out[:, -1]
     if not (NORMALISERS[0] < sums.min() and sums.max() < NORMALISERS[1]):
         np.matmul(keys, q, out=scores)
+        scores[:, values[0, -1] == 0] = -np.inf  # whom nobody attends must not set the scale, nor give 0 * inf
         scores -= scores.max(axis=-2, keepdims=True)
         np.matmul(values, np.exp(scores, out=scores), out=out)
 

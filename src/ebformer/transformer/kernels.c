@@ -30,6 +30,7 @@ int runs_here(void) { return 1; }
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 typedef int32_t lanes_of_int __attribute__((vector_size(4 * LANES)));
+typedef uint32_t lanes_of_bits __attribute__((vector_size(4 * LANES)));
 typedef lanes pair[2];
 
 /* A vector from memory; where fewer than LANES are left, the others are zero. */
@@ -59,7 +60,7 @@ INLINE lanes power_of_two(lanes x) {
     const lanes r = x - (shifted - 12582912.0f);
     const lanes high = 5.550713681e-02f + r * (9.675536200e-03f + r * 1.327643956e-03f);
     const lanes p = 1.000000072e+00f + r * (6.931469663e-01f + r * (2.402211969e-01f + r * high));
-    return (lanes)((lanes_of_int)p + ((lanes_of_int)shifted << 23));
+    return (lanes)((lanes_of_bits)p + ((lanes_of_bits)shifted << 23)); /* unsigned, for these sums may wrap */
 }
 
 /* y Phi(y), by the polynomial of forward.py. */

@@ -80,7 +80,7 @@ def em_steps(
     `bounds`: STRIDE, LEAST_PULL and LARGEST_PULL of `em_track`. None, with all as it was, where numpy has to do it.
     """
     compiled = library()
-    if compiled is None or likelihood.dtype != np.float32:
+    if compiled is None or {array.dtype.name for array in (likelihood, share, log_weights, velocity)} != {"float32"}:
         return None
     room = np.empty(2 * log_weights.size, dtype=np.float32)
     moved = addresses(likelihood, share, log_weights, velocity, room)
