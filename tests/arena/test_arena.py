@@ -156,6 +156,13 @@ def test_empty_designs_are_refused(sizes, priors, repeats):
         draw_trials([PointMass()], sizes, priors, repeats)
 
 
+def test_worlds_and_sizes_that_would_share_rows_are_not_both_drawn():
+    with pytest.raises(InputError, match="two worlds are called point-mass"):
+        draw_trials([PointMass(50.0), PointMass(20.0)], [5], priors=1)
+    (trial,) = draw_trials([PointMass()], [5, 9, 5], priors=1)
+    assert [key.n for key in trial.keys] == [5, 9]
+
+
 def test_two_runs_never_write_the_same_table_and_a_row_in_table_and_journal_counts_once(reference, tmp_path):
     path = tmp_path / "losses.csv"
     first = Journal(path)

@@ -56,11 +56,16 @@ def test_the_example_of_the_issue_runs_and_resumes(tmp_path):
         (["--theta-max", "-1"], "theta_max is -1"),
         (["--estimators", "mle", "--challenger", "npmle"], "challenger npmle"),
         (["--estimators", "crystal-ball"], "crystal-ball"),
+        (["--n", "1" + 30 * "0"], "at most 2"),
+        (["--seed", "-1"], "seed is -1"),
+        (["--workers", "0"], "workers is 0"),
+        (["--world", "zipf,gamma,zipf"], "two worlds are called zipf"),
+        (["--published", __file__], "add --tallies"),
     ],
 )
 def test_mistakes_are_named(arguments, complaint):
     with pytest.raises(InputError, match=complaint):
-        invoke(*arguments, "--priors", "1", "--workers", "1")
+        invoke("--priors", "1", "--workers", "1", *arguments)
 
 
 def test_given_tallies_are_compared_with_published_regrets(tmp_path):

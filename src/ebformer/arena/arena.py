@@ -44,6 +44,8 @@ class Arena:
             from joblib import Parallel, delayed
         except ImportError as error:
             raise InputError("the arena needs joblib: pip install 'ebformer[arena]'") from error
+        if workers == 0:
+            raise InputError("workers is 0: give a number of processes, or -1 for one per core")
         with Journal(path) as journal:
             self._check(journal.losses)
             work = self._missing(journal.losses)

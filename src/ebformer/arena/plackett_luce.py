@@ -37,7 +37,8 @@ class PlackettLuce:
         if self.identified:
             return "maximum likelihood"
         groups = " over ".join(", ".join(tier) for tier in self.tiers)
-        return f"not identified, since every time {groups}: regularised (choix, alpha = {REGULARISATION:g})"
+        reason = f"the order is {groups} on every prior"
+        return f"not identified, since {reason}: regularised (choix, alpha = {REGULARISATION:g})"
 
 
 def plackett_luce(paired: Paired, reference: str = "mle") -> PlackettLuce:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ebformer.arena.losses import Case, Key, Truth
 from ebformer.errors import InputError
+from ebformer.tally import LARGEST
 from ebformer.worlds.base import World
 
 
@@ -63,6 +64,14 @@ def draw_trials(
     [Key(world='point-mass', n=128, prior=0, repeat=0)]
     """
     for name, number in [("priors", priors), ("repeats", repeats), *(("n", n) for n in sizes)]:
-        if number < 1:
-            raise InputError(f"{name} is {number}: give a whole number of at least 1")
-    return [DrawnTrial(world, prior, tuple(sizes), repeats, seed) for prior in range(priors) for world in worlds]
+        if not 1 <= number <= LARGEST:
+            raise InputError(f"{name} is {number}: give a whole number of at least 1 and at most 2^53")
+    if seed < 0:
+        raise InputError(f"seed is {seed}: give a whole number of at least 0")
+    names = [world.name for world in worlds]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise InputError(
+            f"two worlds are called {repeated[0]}, and a table tells worlds apart by name: draw one at a time"
+        )
+    sizes = tuple(dict.fromkeys(sizes))
+    return [DrawnTrial(world, prior, sizes, repeats, seed) for prior in range(priors) for world in worlds]

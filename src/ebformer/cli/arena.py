@@ -80,6 +80,8 @@ def command(
     challenger = challenger or list(chosen)[-1]
     if challenger not in chosen:
         raise InputError(f"the challenger {challenger} is not among the estimators {', '.join(chosen)}")
+    if published is not None and tallies is None:
+        raise InputError(f"{published} holds regrets on given tallies, but new ones would be drawn: add --tallies FILE")
     numbers = [_whole(size) for size in sizes.split(",")]
     trials: Sequence[Trial]
     trials = draw_trials(drawn_from, numbers, priors, repeats, seed) if tallies is None else read_trials(tallies)
