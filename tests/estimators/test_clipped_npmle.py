@@ -10,6 +10,7 @@ from scipy.special import xlogy
 
 from convex_npmle import convex_program
 from ebformer.channel import Poisson
+from ebformer.errors import InputError
 from ebformer.estimators.clipped_npmle import bounded_npmle, clipped_npmle
 from ebformer.estimators.npmle import Npmle
 from ebformer.posterior import bayes_rule
@@ -53,6 +54,16 @@ def test_no_other_prior_on_the_interval_is_likelier(number: dict[int, int], M: f
         rise[rival >= M] += escaped / prior.weights[prior.atoms == M].item()
     assert rise.max() < 1e-8
     assert prior.atoms[-1] <= M
+
+
+@pytest.mark.parametrize(
+    ("x", "share", "M"),
+    [([0], [1.0], 0.0), ([0], [1.0], np.nan), ([], [], 5.0), ([0, 1], [1.0], 5.0), ([-1], [1.0], 5.0)]
+    + [([0, 1], share, 5.0) for share in ([0.0, 0.0], [-0.5, 1.5], [0.5, np.nan])],
+)
+def test_what_is_no_sample_is_refused(x: list[int], share: list[float], M: float) -> None:
+    with pytest.raises(InputError, match=r"M is|do not match"):
+        bounded_npmle(x, share, M)
 
 
 def test_it_is_the_npmle_of_the_catalogue_where_the_bound_does_not_bind() -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ebformer.errors import ConvergenceError
+from ebformer.errors import ConvergenceError, InputError
 from ebformer.estimators.npmle_sample import SMALLEST, Sample
 from ebformer.estimators.npmle_solver import maximise
 from ebformer.posterior import bayes_rule
@@ -39,6 +39,12 @@ def bounded_npmle(x: ArrayLike, share: ArrayLike, M: float, escaped: float = 0.0
     """
     counts = np.append(np.asarray(x, dtype=np.float64), INFINITY)
     q = np.append(np.asarray(share, dtype=np.float64), escaped)
+    if not M > 0:
+        raise InputError(f"M is {M}: give a positive number")
+    if counts.shape != q.shape or not (np.isfinite(q) & (q >= 0) & (counts >= 0)).all() or not q.any():
+        raise InputError(
+            "x and share do not match: give one share of at least 0 for every count of at least 0, not all 0"
+        )
     counts, q = counts[q > 0], q[q > 0]
     solution = maximise(Sample.shares(counts, np.ones(counts.size), q / q.sum(), M), GAP)
     if solution.gap > GAP:
