@@ -116,3 +116,5 @@ def test_regret_of_the_constructed_transformer_vanishes_with_n() -> None:
 def test_senseless_sizes_are_refused() -> None:
     with pytest.raises(InputError, match="epsilon = 0"):
         robbins_transformer(3, 1.0, 0.0, 10)
+    with pytest.raises(InputError, match="attention is 'additive'"):
+        robbins_transformer(3, 1.0, 0.1, 10, attention="additive")

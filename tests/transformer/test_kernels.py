@@ -206,10 +206,12 @@ def test_what_is_not_compiled_is_left_to_numpy() -> None:
     np.testing.assert_array_equal(h, before)
 
 
-def test_a_library_that_cannot_be_loaded_is_none(tmp_path: Path) -> None:
+def test_a_library_that_cannot_be_loaded_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert kernels.load(tmp_path / "missing.so") is None
     (tmp_path / "broken.so").write_bytes(b"not a library")
     assert kernels.load(tmp_path / "broken.so") is None
+    monkeypatch.setattr(kernels, "SOURCE", tmp_path / "kernels.c")  # as where only *.py and the zoo were bundled
+    assert kernels.library.__wrapped__() is None
 
 
 def test_a_library_appears_whole_or_not_at_all(

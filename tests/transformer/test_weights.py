@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import numpy as safetensors
 
-from ebformer.errors import WeightsError
+from ebformer.errors import InputError, WeightsError
 from ebformer.transformer.architecture import Architecture
 from ebformer.transformer.weights import Weights, load, save
 
@@ -56,6 +56,22 @@ def test_equal_weights_give_equal_bytes_whatever_the_memory_layout(tmp_path: Pat
     weights = random_weights(SMALL)
     transposed = Weights(SMALL, {k: np.asfortranarray(v) for k, v in weights.arrays.items()}, weights.provenance)
     assert save(tmp_path / "a", weights) == save(tmp_path / "b", transposed)
+
+
+@pytest.mark.parametrize(
+    ("setting", "complaint"),
+    [
+        ({"attention": "additive"}, "attention is 'additive': choose from softmax, linear"),
+        ({"attention": "linear", "feature_map": "gelu"}, "feature_map is 'gelu'"),
+        ({"embedding": "one-hot"}, "embedding is 'one-hot'"),
+        ({"heads": 0}, "heads must divide"),
+        ({"heads": 3}, "heads must divide"),
+        ({"weight_sets": 25}, "weight_sets must lie"),
+    ],
+)
+def test_what_no_network_is_built_like_is_refused(setting: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        Architecture(**setting)
 
 
 def test_a_wrong_array_is_named_with_both_shapes() -> None:

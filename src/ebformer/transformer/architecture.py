@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,10 @@ class Architecture:
     mlp: bool = True
 
     def __post_init__(self) -> None:
-        if self.width % self.heads:
+        for name, choices in (("attention", Attention), ("feature_map", FeatureMap), ("embedding", Embedding)):
+            if (choice := getattr(self, name)) not in get_args(choices):
+                raise InputError(f"{name} is {choice!r}: choose from {', '.join(get_args(choices))}")
+        if not 1 <= self.heads <= self.width or self.width % self.heads:
             raise InputError(f"heads must divide the width: {self.heads} heads cannot share a width of {self.width}")
         if not 1 <= self.weight_sets <= self.layers:
             raise InputError(f"weight_sets must lie between 1 and layers = {self.layers}, not {self.weight_sets}")

@@ -115,6 +115,8 @@ def robbins_transformer(
     """
     if d < 1 or n_max < 1 or not (M > 0 and epsilon > 0):
         raise InputError(f"d = {d}, M = {M}, epsilon = {epsilon} and n_max = {n_max} must all be positive")
+    if attention not in ("softmax", "linear"):
+        raise InputError(f"attention is {attention!r}: choose from softmax, linear")
     width = d + 1 if attention == "softmax" else d + 2
     same, next_up = np.eye(width), np.zeros((width, width))
     if attention == "linear":

@@ -27,8 +27,12 @@ ROWS = 256
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The library that belongs to the source beside this module, or None."""
-    return load(SOURCE.with_name(f"kernels-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]}.so"))
+    """The library that belongs to the source beside this module, or None; a bundled application may have neither."""
+    try:
+        source = SOURCE.read_bytes()
+    except OSError:
+        return None
+    return load(SOURCE.with_name(f"kernels-{hashlib.sha256(source).hexdigest()[:12]}.so"))
 
 
 def load(path: Path) -> ctypes.CDLL | None:
