@@ -68,7 +68,7 @@ class Recipe:
     architecture: Architecture
     training: Training
     worlds: tuple[str, ...] = ("neural", "dirichlet")
-    """Equally likely; the Dirichlet process has alpha = 50."""
+    """Equally likely, so that a world named twice is drawn twice as often; the Dirichlet process has alpha = 50."""
     theta_max: float | None = None
     """None: the paper's law, thinned above `knee`."""
     knee: float = 50.0
@@ -204,7 +204,12 @@ RECIPES: dict[str, Recipe] = {
     **legs("L24r", LINEAR, replace(SHORT, steps=1500, learning_rate=0.005), replace(LAST, steps=3000), 48, 24),
     **TIED,
     "T24f-untied": UNTIED,
-    "T24f": replace(UNTIED, training=replace(LAST, steps=3500, learning_rate=0.003, seed=2), start=("T24f-untied",)),
+    "T24f": replace(
+        UNTIED,
+        worlds=("neural", "neural", "dirichlet"),
+        training=replace(LAST, steps=1500, learning_rate=0.002, seed=2),
+        start=("T24f-untied",),
+    ),
     "ablation-mixture": ABLATION,
     "ablation-neural": replace(ABLATION, worlds=("neural",)),
     "ablation-dirichlet": replace(ABLATION, worlds=("dirichlet",)),

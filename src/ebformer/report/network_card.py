@@ -21,7 +21,9 @@ def network_card(name: str, weights: Weights[Architecture], losses: Iterable[Los
     sizes, x, ever = recipe["n"], weights.trained_range("x"), weights.trained_range("n")
     theta_max = recipe["theta_max"]
     law = "random, the paper's law with a floor of 1" if theta_max is None else f"fixed at {theta_max:g}"
-    start = f"the mean weights of {' and '.join(recipe['start'])}" if recipe["start"] else "fresh weights"
+    worlds, begun = recipe["worlds"], recipe["start"]
+    shares = ", ".join(f"{worlds.count(world)} in {len(worlds)} {world}" for world in dict.fromkeys(worlds))
+    start = f"the {'mean ' * (len(begun) > 1)}weights of {' and '.join(begun)}" if begun else "fresh weights"
     capped = f"; a larger sample is presented as one of {a.largest_n:.0f}" if a.largest_n <= sizes[1] else ""
     earlier = f", up to {ever[1]:,.0f} in earlier legs" if ever[1] > sizes[1] else ""
     sets = "one weight set" if a.weight_sets == 1 else f"{a.weight_sets} weight sets"
@@ -33,7 +35,7 @@ A transformer that reads the prior off a tally of Poisson counts and answers wit
 | --- | --- |
 | network | {a.layers} layers, {sets}, width {a.width}, {a.heads} heads, {a.attention} attention |
 | parameters | {a.parameters:,} |
-| worlds seen in training | {", ".join(recipe["worlds"])} (Dirichlet process with alpha = 50), equally likely |
+| worlds seen in training | {shares} (Dirichlet process with alpha = 50) |
 | theta_max | {law} |
 | units per tally | {sizes[0]:,} to {sizes[1]:,}, log-uniform{earlier}{capped} |
 | counts | {x[0]:.0f} to {x[1]:.0f} |
