@@ -50,8 +50,13 @@ def test_files_that_are_not_tallies_are_refused_in_one_sentence(tmp_path):
     with pytest.raises(InputError, match="tally 0 of w has 1 units"):
         read_trials(path)
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="columns world, n, tally"):
+    with pytest.raises(InputError, match="columns world, n, tally") as raised:
         read_trials(path)
+    assert "\n" not in str(raised.value)
+    for gap in (("w", "", 0, 1, 3, 1.5), ("w", 3, 0, 1, 3, ""), ("w", 3, 0, 1, 3, "nan")):
+        write_tallies(path, [("w", 3, 1, 1, 3, 1.5), gap])
+        with pytest.raises(InputError, match=r"has a row without (n|bayes)"):
+            read_trials(path)
     write_tallies(path, [])
     with pytest.raises(InputError, match="no rows"):
         read_trials(path)

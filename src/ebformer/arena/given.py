@@ -75,7 +75,11 @@ def _columns(path: str | os.PathLike[str], *names: str) -> list[NDArray[Any]]:
         with duckdb.connect() as connection:
             table = connection.execute(f"select {', '.join(names)} from '{quoted}' order by all").fetchnumpy()
     except duckdb.Error as error:
-        raise InputError(f"{path} cannot be read as a table with columns {', '.join(names)}: {error}") from error
+        why = str(error).partition("\n")[0]
+        raise InputError(f"{path} cannot be read as a table with columns {', '.join(names)}: {why}") from error
     if len(table[names[0]]) == 0:
         raise InputError(f"{path} has no rows: give at least one")
+    for name in names:
+        if np.ma.is_masked(table[name]) or (table[name] != table[name]).any():  # NaN alone differs from itself
+            raise InputError(f"{path} has a row without {name}: fill it in or leave the row out")
     return [np.asarray(table[name]) for name in names]
