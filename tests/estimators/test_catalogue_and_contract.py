@@ -33,6 +33,12 @@ def test_every_variant_obeys_the_laws(method: eb.Estimator) -> None:
     assert eb.check_estimator(method) == tuple(LAWS)
 
 
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_bare_counts_are_refused_with_the_way_to_tally_them(name: str) -> None:
+    with pytest.raises(InputError, match=rf"{name} is fitted to a Tally, not to a list: give Tally\.of\(counts\)"):
+        CATALOGUE[name]([1, 2, 3])
+
+
 @pytest.mark.parametrize("name", [name for name in CLASSICAL if name != "minimax"])
 def test_one_huge_count_among_a_billion_zeros(name: str) -> None:
     # Minimax refuses theta_max = 10^5 in one sentence.

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from ebformer.errors import ExposureError
+from ebformer.errors import ExposureError, InputError
 from ebformer.rule import Rule
 from ebformer.tally import Tally
 
@@ -45,6 +45,8 @@ class Estimator(ABC):
 
     def __call__(self, tally: Tally) -> Rule:
         """Fit the tally, whatever its exposures, or refuse in one sentence."""
+        if not isinstance(tally, Tally):
+            raise InputError(f"{self.name} is fitted to a Tally, not to a {type(tally).__name__}: give Tally.of(counts)")
         common = tally.common_exposure
         if common is None and not self.unequal_exposure:
             raise ExposureError(
