@@ -46,7 +46,9 @@ class Estimator(ABC):
     def __call__(self, tally: Tally) -> Rule:
         """Fit the tally, whatever its exposures, or refuse in one sentence."""
         if not isinstance(tally, Tally):
-            raise InputError(f"{self.name} is fitted to a Tally, not to a {type(tally).__name__}: give Tally.of(counts)")
+            raise InputError(
+                f"{self.name} is fitted to a Tally, not to a {type(tally).__name__}: give Tally.of(counts)"
+            )
         common = tally.common_exposure
         if common is None and not self.unequal_exposure:
             raise ExposureError(
