@@ -131,7 +131,7 @@ def time(bench: Bench) -> Entry:
         f"(T24r takes {growth:.1f} times as long for {large} units as for {small}), and the exact NPMLE takes "
         f"{exact:.2g} times as long as T24r at n = {large}"
     )
-    word += ": speed is no longer a reason to prefer a network to NPMLE." if exact < 5 else "."
+    word += ". Both take milliseconds: speed is no longer a reason to prefer one to the other." if exact < 5 else "."
     caption = "Median seconds per data set, one thread, warm; both axes are logarithmic."
     return Entry(
         word,
