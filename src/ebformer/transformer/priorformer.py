@@ -28,6 +28,7 @@ from ebformer.transformer.grid import (
     SPACING,
     Likelihood,
     atoms,
+    coordinate,
     extent,
     rate,
 )
@@ -204,7 +205,7 @@ class Priorformer:
         if tally.exposure is not None:
             order = np.argsort(x / t, kind="stable")
             x, t, count = x[order], t[order], count[order]
-        theta, weights = self.read(x, t, count)
+        theta, weights = spread(*self.read(x, t, count))
         scale = mean_in_agreement(float(weights @ theta), x, count) / unit
         return Prior(theta * scale, weights)
 
@@ -282,6 +283,21 @@ class Priorformer:
         static[4] = np.exp(root / -16.0)
         static[5] = np.minimum(u, 0.5)
         return static
+
+
+def spread(theta: Array, weights: Array) -> tuple[Array, Array]:
+    """The weight of every atom shared by two points, a quarter of the way to its neighbours; theta = 0 stays.
+
+    An atom stands for the rates around it. Taken for a point, it would make a rate that is nearly its own look like one
+    beyond it, so that intervals cover too little. The estimates hardly notice.
+
+    >>> points, weights = spread(np.array([0.0, 16.0]), np.array([0.25, 0.75]))
+    >>> points.round(3).tolist(), weights.tolist()
+    ([0.0, 0.0, 15.875, 16.125], [0.125, 0.125, 0.375, 0.375])
+    """
+    points = rate(np.add.outer(coordinate(theta), [-SPACING / 4, SPACING / 4]))
+    points[theta == 0.0] = 0.0
+    return points.ravel(), np.repeat(weights / 2, 2)
 
 
 def polished(likelihood: Likelihood, share: Array, n: float, log_weights: Array) -> Array:
