@@ -126,12 +126,14 @@ def test_exposure_zero_a_missing_file_and_unwritable_outputs(tmp_path: Path) -> 
         assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
+def test_a_full_disk_is_a_sentence(tmp_path: Path, unbuffered: str) -> None:
     (tmp_path / "t.csv").write_text("goals\n1\n3\n")
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "ebformer", "estimate", str(tmp_path / "t.csv")]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)
     assert done.returncode == 1
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr

@@ -84,12 +84,20 @@ def _exit_code(arguments: list[str] | None) -> int:
         error.show()
         return error.exit_code
     except (BrokenPipeError, ClosedPipe):
-        # Leave quietly, and flush nothing into the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _flush_or_give_up()
         return 128 + signal.SIGPIPE
     except OSError as error:
         click.echo(f"ebformer: {error.filename or 'the system'}: {error.strerror or error}", err=True)
+        _flush_or_give_up()
         return 1
     except (KeyboardInterrupt, click.Abort):
         click.echo("ebformer: interrupted, no file was written", err=True)
         return 128 + signal.SIGINT
+
+
+def _flush_or_give_up() -> None:
+    """Leave nothing for the interpreter to write when it exits: into a closed pipe or on a full disk it would fail."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
