@@ -51,7 +51,7 @@ class EmTrack:
         if len(self.likelihood.pieces) > 1:
             return False
         state = self.likelihood.pieces[0][2], self.share, self.log_weights, self.velocity
-        run = kernels.em_steps(*state, steps, self.run, CHECK, (STRIDE, LEAST_PULL, LARGEST_PULL))
+        run = kernels.em_steps(*state, steps, self.run, CHECK, STRIDE, LEAST_PULL, LARGEST_PULL)
         if run is not None:
             self.run = run
         return run is not None

@@ -77,18 +77,20 @@ def em_steps(
     steps: int,
     run: int,
     check: int,
-    bounds: tuple[float, float, float],
+    stride: float,
+    least: float,
+    largest: float,
 ) -> int | None:
     """Move log_weights and velocity [a] by EM steps for likelihood [m, a]; returns the new run of momentum.
 
-    `bounds`: STRIDE, LEAST_PULL and LARGEST_PULL of `em_track`. None, with all as it was, where numpy has to do it.
+    The last four are the constants of `em_track`. None, with all as it was, where numpy has to do it.
     """
     compiled = library()
     if compiled is None or {array.dtype.name for array in (likelihood, share, log_weights, velocity)} != {"float32"}:
         return None
     room = np.empty(2 * log_weights.size, dtype=np.float32)
     moved = addresses(likelihood, share, log_weights, velocity, room)
-    return int(compiled.em_steps(*moved, *likelihood.shape, steps, run, check, *bounds))
+    return int(compiled.em_steps(*moved, *likelihood.shape, steps, run, check, stride, least, largest))
 
 
 def addresses(*arrays: Array) -> list[int]:
