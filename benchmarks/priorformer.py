@@ -22,7 +22,7 @@ from scipy.special import gammaln, xlogy
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import find
 from ebformer.estimators.priorformer import Priorformer
-from ebformer.posterior import bayes_rule
+from ebformer.posterior import bayes_rule, posterior
 from ebformer.prior import Prior
 from ebformer.tally import Tally
 from ebformer.transformer import zoo
@@ -114,14 +114,15 @@ def covered(truth: Prior, answer: Prior, tally: Tally) -> tuple[Floats, Floats]:
     upto = np.concatenate([np.zeros((1, len(tally))), np.cumsum(mass / mass.sum(axis=0), axis=0)])
     below = upto[np.searchsorted(answer.atoms, truth.atoms, side="left")]  # P(answer < theta)
     above = upto[np.searchsorted(answer.atoms, truth.atoms, side="right")]  # P(answer <= theta)
-    pit, plain = [], []
-    for low, high in zip((1 - LEVELS) / 2, (1 + LEVELS) / 2, strict=True):
+    pit, plain, after = [], [], posterior(answer, tally.values)
+    for level, low, high in zip(LEVELS, (1 - LEVELS) / 2, (1 + LEVELS) / 2, strict=True):
         step = above - below
         inside = np.clip(above, low, high) - np.clip(below, low, high)
         part = np.divide(inside, step, out=((below > low) & (below < high)).astype(float), where=step > 0)
         pit.append(float((joint * part).sum()))
-        # theta is at least the lower quantile and at most the upper one
-        plain.append(float((joint * ((above >= low - 1e-12) & (below < high - 1e-12))).sum()))
+        ends = after.interval(float(level))
+        held = (truth.atoms[:, None] >= ends[0]) & (truth.atoms[:, None] <= ends[1])
+        plain.append(float((joint * held).sum()))
     return np.array(pit), np.array(plain)
 
 

@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 from ebformer.errors import InputError
 from ebformer.posterior import bayes_rule, likely_counts, log_marginal, mmse, posterior
-from ebformer.prior import GammaPrior, Prior
+from ebformer.prior import GammaPrior, GridPrior, Prior
 
 GAMMAS = [GammaPrior(0.3, 0.1), GammaPrior(2.0, 1.0), GammaPrior(40.0, 3.0)]
 
@@ -173,3 +173,28 @@ def test_the_marginal_bears_an_atom_of_vanishing_weight_at_the_peak():
     # Early-stopped EM leaves weights near 1e-310 on atoms that fit some x best.
     alone = log_marginal(Prior([9.0], [1.0]), [10])
     np.testing.assert_allclose(log_marginal(Prior([9.0, 10.0], [1.0, 1e-310]), [10]), alone, rtol=1e-15)
+
+
+@given(priors(), st.integers(0, 80), st.floats(0.01, 0.99))
+def test_an_interval_on_a_grid_holds_whole_cells_of_at_least_its_level(prior: Prior, x: int, level: float) -> None:
+    grid = GridPrior(prior.atoms, prior.weights)
+    after, plain = posterior(grid, x), posterior(prior, x)
+    low, high = after.interval(level)
+    whole = (grid.edges[:-1] >= low) & (grid.edges[1:] <= high)
+    mass = [float(plain.exceeds(c) - plain.exceeds(d)) for c, d in zip([-1.0, *prior.atoms], prior.atoms, strict=False)]
+    assert np.array(mass)[whole].sum() >= level - 1e-9
+    at_atoms = plain.interval(level)
+    assert low <= at_atoms[0]
+    assert at_atoms[1] <= high
+    assert after.mean == plain.mean
+    assert after.quantile(level) == plain.quantile(level)
+
+
+@given(priors(), st.floats(0.1, 10))
+def test_the_cells_of_a_grid_touch_hold_their_atoms_and_scale_with_the_rates(prior: Prior, factor: float) -> None:
+    grid = GridPrior(prior.atoms, prior.weights)
+    assert np.all(grid.edges[:-1] <= grid.atoms * (1 + 1e-12))
+    assert np.all(grid.atoms <= grid.edges[1:] * (1 + 1e-12))
+    scaled = grid.scaled(factor)
+    assert isinstance(scaled, GridPrior)
+    assert scaled.edges == pytest.approx(factor * grid.edges, rel=1e-9, abs=1e-12)

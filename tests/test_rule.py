@@ -12,7 +12,7 @@ from ebformer.estimators.gamma import Gamma
 from ebformer.estimators.mle import Mle
 from ebformer.estimators.robbins import Robbins
 from ebformer.posterior import bayes_rule
-from ebformer.prior import GammaPrior, Prior
+from ebformer.prior import GammaPrior, GridPrior, Prior
 from ebformer.rule import BayesRule, Convergence, Rule
 from ebformer.tally import Tally
 
@@ -30,6 +30,16 @@ def test_a_saved_rule_answers_the_same(method: Mle, exposure: float | None, tmp_
     assert np.array_equal(loaded(x), rule(x), equal_nan=True)
     assert (loaded.method, loaded.exposure, loaded.convergence) == (rule.method, rule.exposure, rule.convergence)
     assert json.loads((tmp_path / "rule.json").read_text())["format"] == "ebformer-rule"
+
+
+@pytest.mark.parametrize("prior", [Prior([1.0, 4.0], [0.5, 0.5]), GridPrior([1.0, 2.0], [0.5, 0.5]), GammaPrior(2, 1)])
+def test_a_saved_rule_keeps_the_kind_of_its_prior(prior: Prior, tmp_path: Path) -> None:
+    rule = BayesRule("test", prior)
+    rule.save(tmp_path / "rule.json")
+    loaded = Rule.load(tmp_path / "rule.json")
+    assert type(loaded.prior) is type(prior)
+    assert loaded.prior == prior
+    assert loaded.posterior(3).interval(0.5) == rule.posterior(3).interval(0.5)
 
 
 def test_a_rule_of_a_prior_is_that_priors_bayes_rule() -> None:

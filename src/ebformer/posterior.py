@@ -12,7 +12,7 @@ from scipy import special
 
 from ebformer.channel import deviance, log_peak, negative_binomial_log_pmf
 from ebformer.errors import InputError
-from ebformer.prior import GammaPrior, Prior
+from ebformer.prior import GammaPrior, GridPrior, Prior
 
 Floats = NDArray[np.float64]
 AnyPrior = Prior | GammaPrior
@@ -174,7 +174,10 @@ def _(prior: Prior, x: Floats, t: Floats) -> Posterior:
     impossible = np.isneginf(peak)
     log_w = np.where(impossible, np.where(np.arange(len(prior)) == len(prior) - 1, 0.0, -np.inf), log_w)
     w = np.exp(log_w - np.where(impossible, 0.0, peak))
-    return DiscretePosterior(prior.atoms, w / w.sum(axis=-1, keepdims=True))
+    w /= w.sum(axis=-1, keepdims=True)
+    if isinstance(prior, GridPrior):
+        return GridPosterior(prior.atoms, w, prior.edges)
+    return DiscretePosterior(prior.atoms, w)
 
 
 @_posterior.register
@@ -198,12 +201,15 @@ class DiscretePosterior:
         return np.asarray((self.weights * (self.atoms - self.mean[..., None]) ** 2).sum(axis=-1))
 
     def quantile(self, q: ArrayLike) -> Floats:
-        levels = probabilities(q)
+        return np.asarray(self.atoms[self._reached(probabilities(q))])
+
+    def _reached(self, levels: Floats) -> NDArray[np.intp]:
+        """Which atom brings P(theta <= atom | x) to each level: x.shape + levels.shape."""
         below = np.cumsum(self.weights, axis=-1)
         below[..., -1] = 1.0
         # A slack of a few ulp keeps a level that the cumulative sum meets up to rounding on the atom that meets it.
         reached = below[..., None, :] >= levels.reshape(-1, 1) * (1 - 1e-14)
-        return np.asarray(self.atoms[reached.argmax(axis=-1)].reshape(self.weights.shape[:-1] + levels.shape))
+        return np.asarray(reached.argmax(axis=-1).reshape(self.weights.shape[:-1] + levels.shape))
 
     def exceeds(self, c: ArrayLike) -> Floats:
         levels = np.asarray(c, dtype=np.float64)
@@ -218,6 +224,21 @@ class DiscretePosterior:
     def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         low, high = tails(level)
         return self.quantile(low), self.quantile(high)
+
+
+@dataclass(frozen=True, eq=False)
+class GridPosterior(DiscretePosterior):
+    """The posterior of a `GridPrior`, whose intervals end at the outer edges of cells: edges [k + 1].
+
+    >>> posterior(GridPrior([0.0, 1.0, 4.0], [0.25, 0.5, 0.25]), 1).interval(0.5)
+    (array(0.25), array(2.25))
+    """
+
+    edges: Floats
+
+    def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
+        first, last = (self._reached(np.asarray(tail)) for tail in tails(level))
+        return np.asarray(self.edges[first]), np.asarray(self.edges[last + 1])
 
 
 @dataclass(frozen=True, eq=False)

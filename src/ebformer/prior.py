@@ -1,8 +1,10 @@
-"""Mixing distributions: the discrete `Prior` that estimators answer with, and the conjugate `GammaPrior`."""
+"""Mixing distributions: the discrete `Prior` that estimators answer with, on a grid or not, and the conjugate
+`GammaPrior`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,9 +62,9 @@ class Prior:
         """Var theta."""
         return float((self.atoms - self.mean) ** 2 @ self.weights)
 
-    def scaled(self, factor: float) -> Prior:
+    def scaled(self, factor: float) -> Self:
         """The distribution of factor * theta."""
-        return Prior(self.atoms * factor, self.weights)
+        return type(self)(self.atoms * factor, self.weights)
 
     def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Independent rates from this prior."""
@@ -80,7 +82,29 @@ class Prior:
         return hash((self.atoms.tobytes(), self.weights.tobytes()))
 
     def __repr__(self) -> str:
-        return f"Prior({len(self)} atoms from {self.atoms[0]:.4g} to {self.atoms[-1]:.4g}, mean {self.mean:.4g})"
+        reach = f"{len(self)} atoms from {self.atoms[0]:.4g} to {self.atoms[-1]:.4g}"
+        return f"{type(self).__name__}({reach}, mean {self.mean:.4g})"
+
+
+class GridPrior(Prior):
+    """A prior on a grid: each atom stands for a cell of rates, half-way to its neighbours in sqrt(theta).
+
+    Its posteriors are those of a `Prior`, but an interval ends at the edges of cells: what lies between two points of
+    the grid is not left out.
+
+    >>> GridPrior([0.0, 1.0, 4.0], [0.2, 0.5, 0.3]).edges.tolist()
+    [0.0, 0.25, 2.25, 6.25]
+    """
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """The ends of the cells, [k + 1]; the outermost atoms lie in the middle of theirs, unless that is below 0."""
+        root = np.sqrt(self.atoms)
+        between = (root[1:] + root[:-1]) / 2
+        if len(self) == 1:
+            return np.repeat(self.atoms, 2)
+        ends = max(0.0, 2 * root[0] - between[0]), 2 * root[-1] - between[-1]
+        return np.concatenate([[ends[0]], between, [ends[1]]]) ** 2
 
 
 @dataclass(frozen=True)

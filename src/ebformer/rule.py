@@ -17,7 +17,7 @@ from ebformer.atomic import replacing
 from ebformer.errors import ExposureError, InputError, NoPriorError, WeightsError
 from ebformer.posterior import AnyPrior, Floats, Posterior, bayes_rule, observations, posterior
 from ebformer.predictive import Predictive, predictive
-from ebformer.prior import GammaPrior, Prior
+from ebformer.prior import GammaPrior, GridPrior, Prior
 from ebformer.tally import exposures
 
 FORMAT, VERSION = "ebformer-rule", 1
@@ -200,12 +200,15 @@ class BayesRule(Rule):
     def _content(self) -> dict[str, Any]:
         if isinstance(self.mixing, GammaPrior):
             return {"gamma": {"shape": self.mixing.shape, "rate": self.mixing.rate}}
-        return {"atoms": self.mixing.atoms.tolist(), "weights": self.mixing.weights.tolist()}
+        found = {"atoms": self.mixing.atoms.tolist(), "weights": self.mixing.weights.tolist()}
+        return {"grid": found} if isinstance(self.mixing, GridPrior) else found
 
     @classmethod
     def _from_content(cls, content: dict[str, Any], **common: Any) -> BayesRule:
-        mixing = GammaPrior(**content["gamma"]) if "gamma" in content else Prior(content["atoms"], content["weights"])
-        return cls(mixing=mixing, **common)
+        if "gamma" in content:
+            return cls(mixing=GammaPrior(**content["gamma"]), **common)
+        kind, found = (GridPrior, content["grid"]) if "grid" in content else (Prior, content)
+        return cls(mixing=kind(found["atoms"], found["weights"]), **common)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.errors import InputError
-from ebformer.prior import Prior
+from ebformer.prior import GridPrior
 from ebformer.tally import Tally
 from ebformer.transformer.em_track import LOWEST_LOG_WEIGHT, EmTrack, em_factor
 from ebformer.transformer.grid import (
@@ -194,7 +194,7 @@ class Priorformer:
         """The arrays, block by block."""
         return tuple(Block.of(self.weights, i, self.dtype) for i in range(self.weights.config.blocks))
 
-    def prior(self, tally: Tally) -> Prior:
+    def prior(self, tally: Tally) -> GridPrior:
         """The prior the network reads off a tally; unequal exposures welcome.
 
         Rates are measured per mean exposure inside, so that equal exposures give the unexposed answer.
@@ -207,7 +207,7 @@ class Priorformer:
             x, t, count = x[order], t[order], count[order]
         theta, weights = spread(*self.read(x, t, count))
         scale = mean_in_agreement(float(weights @ theta), x, count) / unit
-        return Prior(theta * scale, weights)
+        return GridPrior(theta * scale, weights)
 
     def read(self, x: Array, exposure: Array, count: Array) -> tuple[Array, Array]:
         """The network's own answer, atoms and weights, to observations sorted by x / exposure of mean exposure 1."""
