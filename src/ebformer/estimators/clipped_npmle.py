@@ -11,15 +11,13 @@ extends the estimator to distributions with mass at infinity (lemma `npmle_cont`
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ebformer.errors import ConvergenceError, InputError
-from ebformer.estimators.npmle_sample import SMALLEST, Sample
+from ebformer.estimators.npmle_sample import Sample
 from ebformer.estimators.npmle_solver import maximise
-from ebformer.posterior import bayes_rule
+from ebformer.posterior import Floats, bayes_rule
 from ebformer.prior import Prior
-
-Floats = NDArray[np.float64]
 
 GAP = 1e-8
 """The largest derivative of the log-likelihood towards any rate in [0, M] that passes for 0."""
@@ -49,7 +47,7 @@ def bounded_npmle(x: ArrayLike, share: ArrayLike, M: float, escaped: float = 0.0
     solution = maximise(Sample.shares(counts, np.ones(counts.size), q / q.sum(), M), GAP)
     if solution.gap > GAP:
         raise ConvergenceError(f"the bounded NPMLE stopped at a gap of {solution.gap:.1e}: report the sample")
-    return Prior(np.where(solution.atoms > SMALLEST, solution.atoms, 0.0), solution.weights)
+    return solution.prior
 
 
 def clipped_npmle(x: ArrayLike, share: ArrayLike, d: int, M: float, escaped: float = 0.0) -> Floats:

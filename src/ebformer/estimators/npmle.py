@@ -9,9 +9,8 @@ import numpy as np
 
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.npmle_sample import SMALLEST, Sample
+from ebformer.estimators.npmle_sample import Sample
 from ebformer.estimators.npmle_solver import maximise
-from ebformer.prior import Prior
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
 
@@ -50,6 +49,5 @@ class Npmle(Estimator):
         """Maximise, certify and say how well."""
         tolerance = min(1e-6, 0.01 / tally.n)
         solution = maximise(Sample.of(tally, self.theta_max), tolerance)
-        atoms = np.where(solution.atoms > SMALLEST, solution.atoms, 0.0)
         evidence = Convergence(solution.gap, solution.iterations, solution.gap <= tolerance, "max D - 1 over all theta")
-        return BayesRule(self.name, Prior(atoms, solution.weights), convergence=evidence)
+        return BayesRule(self.name, solution.prior, convergence=evidence)
