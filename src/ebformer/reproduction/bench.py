@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from ebformer.probes.experiment import Finding, probe, transformer_activations, 
 from ebformer.reproduction import training_worlds
 from ebformer.reproduction.store import Store
 from ebformer.transformer import zoo
-from ebformer.transformer.constructions import vanishing_regret
+from ebformer.transformer.constructions import RegretPoint, vanishing_regret
 from ebformer.worlds import Dirichlet, LeastFavourable, Multinomial, Neural, World
 
 CLASSICAL = ("mle", "minimax", "robbins", "erm", "npmle", "npmle-em")
@@ -98,19 +98,6 @@ class Drawn(NamedTuple):
     mmse: float
 
 
-class Vanishing(NamedTuple):
-    """One point of the corollary's curve; see `RegretPoint`."""
-
-    prior: str
-    n: int
-    aim: float
-    transformer: float
-    transformer_error: float
-    robbins: float
-    width: int
-    neurons: int
-
-
 @dataclass(frozen=True)
 class Bench:
     """A scale and where its results are kept; experiments run when they are first asked for."""
@@ -118,7 +105,7 @@ class Bench:
     scale: Scale
     store: Store
     data_dir: Path | None = None
-    ablation_folder: Path = field(default=training_worlds.FOLDER)
+    ablation_folder: Path = training_worlds.FOLDER
 
     @cached_property
     def groups(self) -> dict[str, dict[str, Estimator]]:
@@ -144,7 +131,7 @@ class Bench:
     def _played(
         self,
         name: str,
-        methods: dict[str, Estimator] | dict[str, Any],
+        methods: Mapping[str, Estimator],
         worlds: Sequence[World],
         experiment: str,
         sizes: tuple[int, ...] | None = None,
@@ -193,22 +180,27 @@ class Bench:
                         f"scores-{data}-{name}",
                         Score,
                         (*made_of, _made_by(name)),
-                        lambda load=load, fair=fair: self._scored(load(), fair),  # type: ignore[misc]
+                        partial(self._scored, load, fair),
                     )
         return found
 
-    def _scored(self, holdouts: Sequence[Holdout], methods: dict[str, Estimator]) -> list[Score]:
-        return [score for batch in evaluate(holdouts, methods, jobs=self.scale.workers) for score in batch]
+    def _scored(self, load: Callable[[], list[Holdout]], methods: Mapping[str, Estimator]) -> list[Score]:
+        return [score for batch in evaluate(load(), methods, jobs=self.scale.workers) for score in batch]
 
     def _field(self) -> dict[str, Callable[[], list[Holdout]]]:
-        seasons = self.scale.seasons
-        loads: dict[str, Callable[[], list[Holdout]]] = {
-            f"nhl-{position}": lambda p=position: hockey.load((), p, data_dir=self.data_dir)[:seasons]  # type: ignore[misc]
-            for position in hockey.POSITIONS
+        """How to load each real data set, as far as the scale goes."""
+
+        def some_skaters(position: str) -> list[Holdout]:
+            return hockey.load((), position, data_dir=self.data_dir)[: self.scale.seasons]
+
+        def some_players(role: str) -> list[Holdout]:
+            return baseball.load((), role, data_dir=self.data_dir)[: self.scale.seasons]
+
+        return {
+            **{f"nhl-{position}": partial(some_skaters, position) for position in hockey.POSITIONS},
+            **{f"mlb-{role}": partial(some_players, role) for role in baseball.ROLES},
+            "books": lambda: books.load((), self.data_dir)[: self.scale.books],
         }
-        for role in baseball.ROLES:
-            loads[f"mlb-{role}"] = lambda r=role: baseball.load((), r, data_dir=self.data_dir)[:seasons]  # type: ignore[misc]
-        return loads | {"books": lambda: books.load((), self.data_dir)[: self.scale.books]}
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -227,7 +219,7 @@ class Bench:
                         f"findings-{model}-{world.name}-{seed}",
                         Finding,
                         made_of,
-                        lambda m=model, w=world, s=seed: self._probed(m, w, s),  # type: ignore[misc]
+                        partial(self._probed, model, world, seed),
                     )
         return found
 
@@ -246,7 +238,7 @@ class Bench:
                 f"blocks-{world.name}",
                 BlockFinding,
                 (__version__, world, self.scale.probe_tallies, _made_by("priorformer")),
-                lambda w=world: watch(zoo.load("priorformer"), w, 0, priors=self.scale.probe_tallies),  # type: ignore[misc]
+                partial(watch, zoo.load("priorformer"), world, 0, priors=self.scale.probe_tallies),
             )
         return found
 
@@ -262,22 +254,12 @@ class Bench:
         return self.store.kept("drawn", Drawn, (__version__, count), run)
 
     @cached_property
-    def vanishing(self) -> list[Vanishing]:
+    def vanishing(self) -> list[RegretPoint]:
         """Regret of the transformers that the corollary constructs, on two priors within [0, 2]."""
-        sizes, repeats = (
-            [10**k for k in range(2, self.scale.largest_power + 1)],
-            min(200, 10 * self.scale.probe_tallies),
-        )
-
-        def run() -> list[Vanishing]:
-            rng = np.random.default_rng(0)
-            return [
-                Vanishing(name, *vars(point).values())
-                for name, prior in ON_THE_LINE.items()
-                for point in vanishing_regret(prior, 2.0, sizes, repeats, rng)
-            ]
-
-        return self.store.kept("vanishing", Vanishing, (__version__, sizes, repeats), run)
+        sizes = [10**k for k in range(2, self.scale.largest_power + 1)]
+        repeats = min(200, 10 * self.scale.probe_tallies)
+        run = partial(vanishing_regret, ON_THE_LINE, 2.0, sizes, repeats, np.random.default_rng(0))
+        return self.store.kept("vanishing", RegretPoint, (__version__, sizes, repeats), run)
 
 
 def paper(item: str) -> dict[str, Any]:

@@ -222,7 +222,7 @@ def corollary(bench: Bench) -> Entry:
     """Regret of the constructed transformers against n."""
     curves: dict[str, list[RegretPoint]] = {}
     for measured in bench.vanishing:
-        curves.setdefault(measured.prior, []).append(RegretPoint(*measured[1:]))
+        curves.setdefault(measured.prior, []).append(measured)
     rows = []
     for name, points in curves.items():
         for point in (points[0], points[-1]):

@@ -8,21 +8,20 @@ ReLU network turns r into min(1 / r - 1, M). docs/theorems.md says where this di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import pdtrc
 
 from ebformer.errors import InputError
-from ebformer.posterior import bayes_rule, log_marginal
+from ebformer.posterior import Floats, bayes_rule, log_marginal
 from ebformer.prior import Prior
 from ebformer.tally import Tally
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,10 +151,10 @@ def for_regret(regret: float, theta_max: float, n: int) -> RobbinsTransformer:
     return robbins_transformer(d, theta_max, float(np.sqrt(regret / 6)), n)
 
 
-@dataclass(frozen=True)
-class RegretPoint:
+class RegretPoint(NamedTuple):
     """What `vanishing_regret` measured at one sample size: means over fresh tallies, and the size of the network."""
 
+    prior: str
     n: int
     aim: float
     transformer: float
@@ -167,14 +166,14 @@ class RegretPoint:
 
 
 def vanishing_regret(
-    prior: Prior, theta_max: float, sizes: Sequence[int], repeats: int, rng: np.random.Generator
+    priors: Mapping[str, Prior], theta_max: float, sizes: Sequence[int], repeats: int, rng: np.random.Generator
 ) -> list[RegretPoint]:
-    """Corollary `cor:vanish-regret` measured: transformers built for each n, on fresh tallies of that n.
+    """Corollary `cor:vanish-regret` measured on priors by name: transformers built for each n, on fresh tallies of n.
 
     Each aims at (log n / log log n)^2 / n, the order of the regret of Robbins' estimator (Polyanskiy and Wu 2021).
     """
     points = []
-    for n in sizes:
+    for (name, prior), n in itertools.product(priors.items(), sizes):
         aim = (np.log(n) / np.log(np.log(n))) ** 2 / n
         network = for_regret(aim, theta_max, n)
         clipped = partial(clipped_robbins, d=network.d, M=theta_max)
@@ -183,7 +182,7 @@ def vanishing_regret(
         exact = regrets(clipped, prior, n, repeats, np.random.default_rng(seed))
         error = float(measured.std(ddof=1) / np.sqrt(repeats))
         size = (network.width, len(network.decode.knot))
-        points.append(RegretPoint(n, float(aim), float(measured.mean()), error, float(exact.mean()), *size))
+        points.append(RegretPoint(name, n, float(aim), float(measured.mean()), error, float(exact.mean()), *size))
     return points
 
 
