@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import resources
+from typing import Any
 
 from ebformer.reproduction import field, insight, synthetic
 from ebformer.reproduction.bench import Bench
@@ -25,9 +26,19 @@ class Item:
     make: Callable[[Bench], Entry]
 
     def cost(self, scale: str) -> float:
-        """Seconds of processor time, its experiments included; see the note in costs.json."""
-        costs = json.loads(resources.files("ebformer.reproduction").joinpath("costs.json").read_text(encoding="utf-8"))
-        return float(sum(costs[scale][experiment] for experiment in self.needs))
+        """Seconds of processor time, its experiments included."""
+        return float(sum(costs()[scale][experiment] for experiment in self.needs))
+
+
+@cache
+def costs() -> dict[str, Any]:
+    """Seconds of processor time by scale and experiment, and a note on where they come from.
+
+    `benchmarks/costs.py` writes a scale anew from what a run of the command spent.
+    """
+    text = resources.files("ebformer.reproduction").joinpath("costs.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 ITEMS = (

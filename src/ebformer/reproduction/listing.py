@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from importlib import resources
 
-from ebformer.reproduction.items import Item
-
-SCALES = ("smoke", "laptop", "full")
+from ebformer.reproduction.bench import SCALES
+from ebformer.reproduction.items import Item, costs
 
 
 def listed(items: Sequence[Item]) -> str:
     """One line per item, the whole at the end, and where the costs come from."""
-    costs = json.loads(resources.files("ebformer.reproduction").joinpath("costs.json").read_text(encoding="utf-8"))
     rows: list[tuple[str, ...]] = [("ebformer reproduce --only ...", "the paper's", *SCALES, "")]
     rows += [(item.key, item.where, *(shown(item.cost(scale)) for scale in SCALES), item.title) for item in items]
-    rows.append(("all of them", "", *(shown(sum(costs[scale].values())) for scale in SCALES), ""))
+    rows.append(("all of them", "", *(shown(sum(costs()[scale].values())) for scale in SCALES), ""))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([*lines, "", costs["note"]])
+    return "\n".join([*lines, "", costs()["note"]])
 
 
 def shown(seconds: float) -> str:
