@@ -95,14 +95,15 @@ def difference_table(losses: Iterable[Loss], challenger: str, column: str = "reg
 def plackett_luce_table(losses: Iterable[Loss], reference: str = "mle", column: str = "regret") -> TextTable:
     """Plackett-Luce coefficients with the reference at 0; an asterisk where they are not identified."""
     tables = pair(losses, column)
-    fits = {id(paired): plackett_luce(paired, reference) for paired in tables.values()}
-    notes = []
-    for cell, paired in tables.items():
-        if not fits[id(paired)].identified:
-            notes.append(f"* {cell.world} {cell.n}: {fits[id(paired)].note}.")
+    fits = {paired: plackett_luce(paired, reference) for paired in tables.values()}
+    notes = [
+        f"* {cell.world} {cell.n}: {fits[paired].note}."
+        for cell, paired in tables.items()
+        if not fits[paired].identified
+    ]
 
     def row(paired: Paired, name: str) -> str:
-        fit = fits[id(paired)]
+        fit = fits[paired]
         return f"{fit[name]:.3f}{'' if fit.identified else '*'}"
 
     title = f"Plackett-Luce coefficients by {column.replace('_', ' ')} ({reference} at 0, higher is better)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ class Entry:
 
     word: str
     tables: Sequence[TextTable] = ()
-    figures: Sequence[tuple[Figure, str]] = field(default=())
+    figures: Sequence[tuple[Figure, str]] = ()
 
 
 class Comparison(NamedTuple):

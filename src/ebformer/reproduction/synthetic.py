@@ -31,8 +31,6 @@ from ebformer.reproduction.compare import (
 )
 from ebformer.tally import Tally
 
-IN_THE_PAPER = ("mle", "minimax", "robbins", "erm", "npmle-em", "T24r", "L24r")
-"""The methods of the paper's synthetic tables; its NPMLE is EM stopped early."""
 UNDECIDED = "undecided"
 NOT_IDENTIFIED = (
     "* A group of methods won every time, so the likelihood has no maximum: the regularised value says who is ahead."
@@ -200,10 +198,9 @@ def plackett_luce_synthetic(bench: Bench) -> Entry:
 def ranked(tables: Mapping[str, Paired], item: str, what: str) -> Entry:
     """Plackett-Luce coefficients in the rows of the paper's table, with the half width of their intervals."""
     theirs = {row: numbers for row, numbers in paper(item).items() if row in tables}
-    kept = {row: only(tables[row], ("mle", *numbers)) for row, numbers in theirs.items()}
-    # Minimax is the oracle of its own prior, and the paper leaves it out there.
+    # Minimax is the oracle of its own prior, and the paper leaves it out there: its coefficient is None.
     kept = {
-        row: only(kept[row], ("mle", *(n for n, c in numbers.items() if c is not None)))
+        row: only(tables[row], ("mle", *(name for name, coefficient in numbers.items() if coefficient is not None)))
         for row, numbers in theirs.items()
     }
     fits = {row: plackett_luce(paired) for row, paired in kept.items()}
