@@ -7,6 +7,7 @@ import pytest
 
 import ebformer as eb
 from ebformer.comparison import compare, thinned
+from ebformer.errors import InputError
 from ebformer.predictive import log_predictive, predictive
 from ebformer.prior import GammaPrior, Prior
 from ebformer.tally import Tally
@@ -57,6 +58,20 @@ def test_a_method_that_cannot_take_part_is_named() -> None:
     assert scores[0].method == "npmle"
     assert scores[-1].method == "robbins"
     assert "unequal exposures" in str(scores[-1].refusal)
+
+
+@pytest.mark.parametrize(
+    ("counts", "methods", "complaint"),
+    [
+        ([3], ["npmle"], "at least 2 units, and this table has 1"),
+        ([3, 4], [], "name at least one method"),
+        ([3, 4, 0, 9], ["robbins", "erm"], "no method could be fitted to this table: robbins treats all units alike"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(counts: list[int], methods: list[str], complaint: str) -> None:
+    tally = Tally.of(counts, exposure=1.0 + np.arange(len(counts)))
+    with pytest.raises(InputError, match=complaint):
+        compare(tally, {name: eb.CATALOGUE[name] for name in methods}, np.random.default_rng(0))
 
 
 def test_a_table_of_a_billion_units_is_compared_on_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

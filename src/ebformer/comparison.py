@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.errors import EbformerError, InputError
 from ebformer.estimators.base import Estimator
-from ebformer.posterior import Floats
+from ebformer.posterior import BLOCK, Floats
 from ebformer.predictive import log_predictive
 from ebformer.rule import Rule
 from ebformer.tally import Tally
 
 FOLDS = 5
-BLOCK = 4096
-"""Observations answered at a time, which bounds the memory of a posterior."""
 MOST_UNITS = 1_000_000
 """Larger tables are compared on a million units drawn from their tally."""
 ASSUMPTION = (
@@ -74,12 +72,15 @@ def compare(
     >>> [score.method for score in compare(Tally.of(counts), methods, np.random.default_rng(2))]
     ['gamma', 'mle']
     """
+    if not methods:
+        raise InputError("there is nothing to compare: name at least one method")
     if tally.n > MOST_UNITS:
         tally = Tally(tally.values, rng.multinomial(MOST_UNITS, tally.multiplicity / tally.n), tally.exposures)
     if tally.n < 2:
-        raise InputError("a comparison needs at least 2 units")
+        raise InputError(f"a comparison needs at least 2 units, and this table has {tally.n}: add rows")
     units = np.repeat(np.arange(len(tally)), tally.multiplicity)
     parts, exposure = thinned(tally.values[units], folds, rng), tally.exposures[units]
+    weight = exposure / exposure.mean()
     losses: dict[str, Floats] = {}
     log_scores: dict[str, float | None] = {}
     refused = []
@@ -88,26 +89,26 @@ def compare(
             outcomes = [_fold(method, parts, k, exposure) for k in range(folds)]
         except EbformerError as error:
             refused.append(Score(name, refusal=str(error)))
-            outcomes = []
+        else:
+            losses[name] = weight * np.mean([loss for loss, _ in outcomes], axis=0)
+            logs = [log for _, log in outcomes if log is not None]
+            log_scores[name] = float(np.mean(logs)) if logs else None
         fitted(name)
-        if not outcomes:
-            continue
-        losses[name] = np.mean([loss for loss, _ in outcomes], axis=0)
-        logs = [log for _, log in outcomes if log is not None]
-        log_scores[name] = float(np.mean(logs)) if logs else None
     if not losses:
-        raise InputError(f"no method could be fitted to this table: {refused[0].refusal}" if refused else "no method")
-    weight = exposure / exposure.mean()
-    order = sorted(losses, key=lambda name: float(np.mean(weight * losses[name])))
-    best = weight * losses[order[0]]
+        raise InputError(f"no method could be fitted to this table: {refused[0].refusal}")
+    return _ranked(losses, log_scores) + refused
+
+
+def _ranked(losses: Mapping[str, Floats], log_scores: Mapping[str, float | None]) -> list[Score]:
+    """Best first, each paired unit by unit with the best; losses [n] by method."""
+    risk = {name: float(np.mean(of)) for name, of in losses.items()}
+    order = sorted(risk, key=lambda name: risk[name])
     scores = []
     for name in order:
-        difference = weight * losses[name] - best
-        se = float(difference.std(ddof=1) / np.sqrt(difference.size))
-        scores.append(
-            Score(name, float(np.mean(weight * losses[name])), float(difference.mean()), se, log_scores[name])
-        )
-    return scores + refused
+        excess = losses[name] - losses[order[0]]
+        error = float(excess.std(ddof=1) / np.sqrt(excess.size))
+        scores.append(Score(name, risk[name], float(excess.mean()), error, log_scores[name]))
+    return scores
 
 
 def _fold(method: Estimator, parts: NDArray[np.int64], k: int, exposure: Floats) -> tuple[Floats, float | None]:
@@ -117,8 +118,7 @@ def _fold(method: Estimator, parts: NDArray[np.int64], k: int, exposure: Floats)
     t, s = exposure * (1 - 1 / folds), exposure / folds
     rule = method(coarsened(Tally.of(kept, t)))
     first, which = distinct_rows(kept, t)
-    blocks = np.array_split(first, 1 + first.size // BLOCK)
-    estimate = np.concatenate([rule(kept[at], t[at]) for at in blocks])[which]
+    estimate = rule(kept[first], t[first])[which]
     return ((held - s * estimate) ** 2 - held) / s**2, _log_score(rule, kept, t, held, s)
 
 

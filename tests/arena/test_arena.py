@@ -144,10 +144,25 @@ def test_what_is_not_a_table_of_losses_is_refused(tmp_path):
     with pytest.raises(InputError, match="not with the columns"):
         Arena(ESTIMATORS, trials()).run(tmp_path / "other.csv", workers=1)
     assert os.listdir(tmp_path) == ["other.csv"]
+    (tmp_path / "other.parquet").write_text("name,goals\nLee,3\n")
+    with pytest.raises(InputError, match="is no Parquet file"):
+        Arena(ESTIMATORS, trials()).run(tmp_path / "other.parquet", workers=1)
     with pytest.raises(InputError, match=r"\.csv or \.parquet"):
         write([], tmp_path / "losses.txt")
     with pytest.raises(InputError, match="no folder"):
         Arena(ESTIMATORS, trials()).run(tmp_path / "nowhere" / "losses.csv", workers=1)
+
+
+@pytest.mark.parametrize("damaged", ["multinomial,50,0,one,mle", "multinomial,50,0,mle"])
+def test_a_damaged_row_is_named_and_the_table_left_alone(reference, tmp_path, damaged):
+    path = tmp_path / "losses.csv"
+    write(reference, path)
+    content = path.read_text().replace("multinomial,50,0,1,mle", damaged)
+    path.write_text(content)
+    row = next(number for number, line in enumerate(content.splitlines()) if line.startswith(damaged))
+    with pytest.raises(InputError, match=rf"losses\.csv is damaged in row {row}, '{damaged}"):
+        Arena(ESTIMATORS, trials()).run(path, workers=1)
+    assert path.read_text() == content
 
 
 @pytest.mark.parametrize(("sizes", "priors", "repeats"), [([0], 1, 1), ([5], 0, 1), ([5], 1, 0)])

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Iterable
+from math import nan
 from pathlib import Path
 from typing import Self, TextIO
 
@@ -36,16 +37,20 @@ def write(losses: Iterable[Loss], path: str | os.PathLike[str]) -> None:
 def read(path: str | os.PathLike[str]) -> list[Loss]:
     """Read a table that `write` wrote; floats come back bit for bit."""
     if _is_parquet(path):
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        table = pq.read_table(path)
+        try:
+            table = pq.read_table(path)
+        except pa.ArrowInvalid as error:
+            raise InputError(f"{path} is no Parquet file: name another, or delete it") from error
         if tuple(table.column_names) != COLUMNS:
             raise InputError(f"{path} has columns {', '.join(table.column_names)}, not those of a table of losses")
         return [Loss(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
     header, _, body = Path(path).read_text(encoding="utf-8").partition("\n")
     if tuple(header.strip().split(",")) != COLUMNS:
         raise InputError(f"{path} begins with {header[:60]!r}, not with the columns of a table of losses")
-    return _parse(body)
+    return _parse(body, path)
 
 
 class Journal:
@@ -70,7 +75,7 @@ class Journal:
             whole = text[: text.rfind("\n") + 1]
             # The line that was being written when the run was killed must not run into the next one.
             self.file.truncate(len(whole.encode("utf-8")))
-            stored = (read(self.path) if self.path.exists() else []) + _parse(whole)
+            stored = (read(self.path) if self.path.exists() else []) + _parse(whole, self.beside)
         except Exception:
             self.close()
             raise
@@ -136,8 +141,11 @@ def _lines(losses: Iterable[Loss]) -> str:
     return text.getvalue()
 
 
-def _parse(body: str) -> list[Loss]:
-    return [
-        Loss._make(kind(cell) if cell else float("nan") for kind, cell in zip(TYPES, cells, strict=True))
-        for cells in csv.reader(io.StringIO(body))
-    ]
+def _parse(body: str, path: str | os.PathLike[str]) -> list[Loss]:
+    losses = []
+    for row, cells in enumerate(csv.reader(io.StringIO(body)), 1):
+        try:
+            losses.append(Loss._make(kind(cell) if cell else nan for kind, cell in zip(TYPES, cells, strict=True)))
+        except ValueError as error:
+            raise InputError(f"{path} is damaged in row {row}, {','.join(cells)[:60]!r}: mend or delete it") from error
+    return losses

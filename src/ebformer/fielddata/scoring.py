@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ from ebformer.estimators.base import Estimator
 from ebformer.fielddata.holdout import Holdout
 from ebformer.predictive import log_predictive
 from ebformer.rule import Rule
-from ebformer.tally import Tally
 
 LEVEL = 0.9
 """The level of the predictive intervals whose coverage is reported."""
@@ -100,6 +99,8 @@ def evaluate(
     if not estimators or not holdouts:
         raise InputError("there is nothing to score: give at least one estimator and one holdout")
     batches = [holdouts[i : i + batch] for i in range(0, len(holdouts), batch)]
+    if jobs == 0:
+        raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
     if jobs == 1:
         return (_score_batch(some, estimators) for some in batches)
     try:
@@ -117,13 +118,7 @@ def _score_batch(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator
     scores = []
     for name, estimator in estimators.items():
         started = time.perf_counter()
-        rules = _fit(estimator, tallies)
+        rules = [estimator(tally) for tally in tallies]
         seconds = (time.perf_counter() - started) / len(tallies)
         scores.append([score(holdout, rule, name, seconds) for holdout, rule in zip(holdouts, rules, strict=True)])
     return [of_method[i] for i in range(len(holdouts)) for of_method in scores]
-
-
-def _fit(estimator: Estimator, tallies: Sequence[Tally]) -> list[Rule]:
-    """Together where the method knows how to, which is quicker for networks; otherwise one by one."""
-    together: Callable[[Sequence[Tally]], list[Rule]] | None = getattr(estimator, "fit_many", None)
-    return [estimator(tally) for tally in tallies] if together is None else together(tallies)
