@@ -28,7 +28,9 @@ from ebformer.transformer.architecture import Architecture
 from ebformer.transformer.em_track import EmTrack
 from ebformer.transformer.estimates import estimate, estimate_many
 from ebformer.transformer.forward import Layer, Precision, ready
-from ebformer.transformer.grid import Likelihood, atoms, extent
+from ebformer.transformer.grid import PER_CELL, Likelihood, atoms, extent
+from ebformer.transformer.priorformer import STATIC_FEATURES, TRACK_FEATURES, Block, PriorformerConfig
+from ebformer.transformer.weights import Weights
 
 ROOT = Path(__file__).parents[2]
 HEADS = {1: 32, 2: 16, 4: 8, 8: 8, 16: 4}
@@ -292,3 +294,44 @@ def test_em_steps_in_pieces_and_in_double_precision_are_left_to_numpy() -> None:
     for likelihood in (whole, wide, mixed):
         start = np.zeros(likelihood.shape[1])
         assert not EmTrack(likelihood, np.array([0.5, 0.5]), start).advance_compiled(1)
+
+
+def one_block(config: PriorformerConfig, stretch: float, dtype: type) -> Block:
+    rng = np.random.default_rng(0)
+    sizes = {name: stretch / np.sqrt(shape[-1]) for name, shape in config.shapes().items()}
+    arrays = {name: (sizes[name] * rng.normal(size=shape)).astype(dtype) for name, shape in config.shapes().items()}
+    return Block.of(Weights(config, arrays, {}), 0, dtype)
+
+
+@pytest.mark.usefixtures("compiled")
+@same_fixture
+@given(
+    c=st.sampled_from(kernels.NEAR_COORDINATES),
+    reach=st.sampled_from([0, 1, 8, 32, kernels.LARGEST_REACH]),
+    cells=st.integers(1, 300),
+    stretch=st.sampled_from([0.1, 1.0, 3.0]),
+    seed=st.integers(0, 100),
+)
+def test_a_block_of_priorformer_is_that_of_numpy_in_double_precision(
+    c: int, reach: int, cells: int, stretch: float, seed: int
+) -> None:
+    config, rng = PriorformerConfig(blocks=1, width=4 * c, heads=4, reach=reach), np.random.default_rng(seed)
+    h = rng.normal(size=(cells, config.width)).astype(np.float32)
+    features = rng.normal(size=(cells, TRACK_FEATURES * PER_CELL + STATIC_FEATURES)).astype(np.float32)
+    found = one_block(config, stretch, np.float32).compiled(h, features)
+    assert found is not None
+    exact = one_block(config, stretch, np.float64).in_numpy(h.astype(np.float64), features.astype(np.float64))
+    for ours, numpys in zip(found, exact, strict=True):
+        np.testing.assert_allclose(ours, numpys, rtol=0, atol=2e-6 * max(1.0, stretch) ** 5)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_blocks_of_priorformer_that_are_not_compiled_are_left_to_numpy() -> None:
+    wide, far = PriorformerConfig(blocks=1, width=96), PriorformerConfig(blocks=1, reach=kernels.LARGEST_REACH + 1)
+    odd = PriorformerConfig(blocks=1, width=20)  # heads of dimension 5
+    for config, dtype in [(wide, np.float32), (far, np.float32), (odd, np.float32), (PriorformerConfig(), np.float64)]:
+        h = np.ones((3, config.width), dtype=dtype)
+        features = np.ones((3, TRACK_FEATURES * PER_CELL + STATIC_FEATURES), dtype=dtype)
+        block = one_block(config, 1.0, dtype)
+        assert block.compiled(h, features) is None
+        assert block(h, features)[0].shape == h.shape

@@ -1,5 +1,5 @@
-/* The two halves of a softmax layer, attention and MLP, as in forward.py: tokens are the columns, h [d, tokens]; and the
- * EM steps of em_track.py.
+/* The two halves of a softmax layer, attention and MLP, as in forward.py: tokens are the columns, h [d, tokens]; the EM
+ * steps of em_track.py; and a block of priorformer.py.
  *
  * numpy spends most of its time on exponentials and on carrying intermediate results through memory. Here a few tokens
  * at a time (a tile, two vectors wide) pass through as many steps as possible, and scores are never stored. All
@@ -25,7 +25,10 @@ int runs_here(void) { return 1; }
 #define COORDINATES 16    /* of a head, at most */
 #define KEYS 64           /* at once, so that every short loop over them keeps its constants in registers */
 #define SAFE 60.0f        /* powers of two up to here and down to its negative are added without danger */
+#define NEAR 160          /* keys of LANES neighbouring queries of priorformer, at most */
+#define BEYOND 8          /* numbers that can be read beyond either end of a row of nearness: at least LANES */
 #define EPSILON 1e-5f     /* added to the variance, as in forward.py */
+#define TINY 1e-6f        /* added to the mean square, as in priorformer.py */
 #define LOG2E 1.44269504f
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
@@ -278,4 +281,85 @@ TARGET int64_t em_steps(const float *likelihood, const float *share, float *log_
         }
     }
     return run;
+}
+
+/* Every column with mean square 1. */
+INLINE void rms_normalise(pair *x, int64_t rows) {
+    for (int side = 0; side < 2; side++) {
+        lanes square = {0}, scale;
+        for (int64_t r = 0; r < rows; r++) square += x[r][side] * x[r][side];
+        square = square / (float)rows + TINY;
+        for (int l = 0; l < LANES; l++) scale[l] = 1.0f / sqrtf(square[l]);
+        for (int64_t r = 0; r < rows; r++) x[r][side] *= scale;
+    }
+}
+
+/* One head in which cell i attends to the cells j within reach, with nearness[i - j] added to the logit: far below the
+ * others out of reach, and there to be read BEYOND it. Logits count in powers of two. */
+INLINE void near_head(const int C, float *queries, const float *keys, const float *values, const float *nearness,
+                      int64_t reach, int64_t row) {
+    for (int64_t i = 0; i < row; i += LANES) {
+        const int64_t first = i > reach ? i - reach : 0, end = i + LANES + reach, last = end < row ? end : row;
+        lanes q[COORDINATES], sum[COORDINATES], p[NEAR], total = {0}, top = all(-FLT_MAX);
+        for (int c = 0; c < C; c++) {
+            q[c] = load(queries + c * row + i, row - i);
+            sum[c] = all(0.0f);
+        }
+        for (int64_t j = first; j < last; j++) {
+            const lanes logit = dot(C, q, keys + j, row) + load(nearness + i - j, LANES);
+            top = choose(logit > top, logit, top);
+            p[j - first] = logit;
+        }
+        for (int64_t j = first; j < last; j++) {
+            const lanes part = power_of_two(no_less(p[j - first] - top, -126.0f));
+            total += part;
+            for (int c = 0; c < C; c++) sum[c] += part * values[c * row + j];
+        }
+        for (int c = 0; c < C; c++) store(queries + c * row + i, sum[c] / total, row - i);
+    }
+}
+
+/* A block of priorformer on `row` cells: h [d, row] moves on, and the `answers` numbers a cell says of its atoms go to
+ * moves [answers, row]. Features [f, row], room qkv [3 d, row], nearness [heads, 2 (reach + BEYOND) + 1], zero [4 d]. */
+TARGET void near_block(float *h, const float *features, float *moves, float *qkv, int64_t d, int64_t f, int64_t row,
+                       int64_t heads, int64_t reach, int64_t answers, const float *embed_weight,
+                       const float *embed_bias, const float *qkv_weight, const float *nearness, const float *out_weight,
+                       const float *up_weight, const float *up_bias, const float *down_weight, const float *head_weight,
+                       const float *head_bias, const float *zero) {
+    const int64_t c = d / heads, hidden = 4 * d;
+    pair x[ROWS], y[ROWS];
+    for (int64_t i = 0; i < row; i += WIDTH) {
+        load_tile(x, features + i, f, row, row - i);
+        affine(y, embed_weight, embed_bias, x, d, f);
+        add_tile(h + i, y, d, row, row - i);
+        load_tile(x, h + i, d, row, row - i);
+        rms_normalise(x, d);
+        affine(y, qkv_weight, zero, x, 3 * d, d);
+        store_tile(qkv + i, y, 3 * d, row, row - i);
+    }
+    for (int64_t n = 0; n < heads; n++) {
+        float *query = qkv + n * c * row, *key = query + d * row, *value = key + d * row;
+        const float *centre = nearness + n * (2 * (reach + BEYOND) + 1) + reach + BEYOND;
+#define OF_NEAR(C) case C: near_head(C, query, key, value, centre, reach, row); break;
+        switch (c) { OF_NEAR(4) OF_NEAR(8) OF_NEAR(12) OF_NEAR(16) }
+    }
+    for (int64_t i = 0; i < row; i += WIDTH) {
+        load_tile(x, qkv + i, d, row, row - i);
+        affine(y, out_weight, zero, x, d, d);
+        add_tile(h + i, y, d, row, row - i);
+        load_tile(x, h + i, d, row, row - i);
+        rms_normalise(x, d);
+        affine(y, up_weight, up_bias, x, hidden, d);
+        for (int64_t r = 0; r < hidden; r++)
+            for (int side = 0; side < 2; side++) {
+                const lanes exponent = no_more(no_less(y[r][side] * -LOG2E, -126.0f), 126.0f);
+                y[r][side] /= 1.0f + power_of_two(exponent);
+            }
+        affine(x, down_weight, zero, y, d, hidden);
+        add_tile(h + i, x, d, row, row - i);
+        load_tile(x, h + i, d, row, row - i);
+        rms_normalise(x, d);
+        affine(y, head_weight, head_bias, x, answers, d);
+        store_tile(moves + i, y, answers, row, row - i);
+    }
 }

@@ -1,4 +1,5 @@
-"""A softmax layer in two halves and EM steps in C, where the installation found a compiler; elsewhere numpy runs them.
+"""A softmax layer in two halves, EM steps and a block of priorformer in C, where the installation found a compiler;
+elsewhere numpy runs them.
 
 `hatch_build.py` compiles kernels.c when the package is installed. The library bears a hash of its source in its name,
 so that one built from another version is never called.
@@ -23,6 +24,10 @@ COORDINATES = (1, 2, 4, 8, 16)
 """Of a head: those that kernels.c is compiled for."""
 ROWS = 256
 """Of the arrays that a token passes through: as many as kernels.c makes room for."""
+NEAR_COORDINATES, LARGEST_REACH, BEYOND = (4, 8, 12, 16), 72, 8
+"""The same of a head of priorformer, how far its cells may see, and numbers to be read beyond that."""
+FAR = -1e4
+"""Added to the logit of a cell out of reach."""
 
 
 @functools.cache
@@ -45,6 +50,8 @@ def load(path: Path) -> ctypes.CDLL | None:
     loaded.attention.argtypes = [pointer] * 3 + [integer] * 5 + [pointer] * 4
     loaded.mlp.argtypes = [pointer] + [integer] * 3 + [pointer] * 4
     loaded.attention.restype = loaded.mlp.restype = None
+    loaded.near_block.argtypes = [pointer] * 4 + [integer] * 6 + [pointer] * 11
+    loaded.near_block.restype = None
     loaded.em_steps.argtypes = [pointer] * 5 + [integer] * 5 + [ctypes.c_float] * 3
     loaded.em_steps.restype = integer
     return loaded if loaded.runs_here() else None
@@ -91,6 +98,44 @@ def em_steps(
     room = np.empty(2 * log_weights.size, dtype=np.float32)
     moved = addresses(likelihood, share, log_weights, velocity, room)
     return int(compiled.em_steps(*moved, *likelihood.shape, steps, run, check, stride, least, largest))
+
+
+class NearBlock:
+    """The arrays of a block of priorformer as kernels.c takes them: matrices [out, in], logits in powers of two."""
+
+    def __init__(self, arrays: dict[str, Array], heads: int) -> None:
+        self.heads, self.reach = heads, arrays["nearness"].shape[1] // 2
+        d, features = arrays["embed.weight"].shape
+        self.shape, self.answers = (d, features), len(arrays["head.bias"])
+        qkv, in_twos = arrays["qkv.weight"].astype(np.float32), np.float32(1 / np.log(2))
+        qkv[:d] *= in_twos / np.sqrt(np.float32(d // heads))
+        beyond = ((0, 0), (BEYOND, BEYOND))
+        given = arrays | {
+            "qkv.weight": qkv,
+            "nearness": np.pad(arrays["nearness"][:, ::-1], beyond, constant_values=FAR) * in_twos,
+            "zero": np.zeros(4 * d),
+        }
+        order = (
+            "embed.weight embed.bias qkv.weight nearness out.weight up.weight up.bias down.weight head.weight head.bias"
+        )
+        self.rows = [np.ascontiguousarray(given[name], dtype=np.float32) for name in (*order.split(), "zero")]
+        self.addresses = addresses(*self.rows)
+        self.fits = d // heads in NEAR_COORDINATES and 4 * d <= ROWS and self.reach <= LARGEST_REACH
+
+    def __call__(self, h: Array, features: Array) -> tuple[Array, Array] | None:
+        """The state h [j, d] and features [j, f] to the next state and to what is said of the atoms [j, answers].
+
+        None where numpy has to do it.
+        """
+        compiled = library()
+        if compiled is None or h.dtype != np.float32 or not self.fits:
+            return None
+        (d, f), cells = self.shape, len(h)
+        state, read = np.array(h.T, order="C"), np.ascontiguousarray(features.T)
+        said, room = np.empty((self.answers, cells), dtype=np.float32), np.empty((3 * d, cells), dtype=np.float32)
+        sizes = d, f, cells, self.heads, self.reach, self.answers
+        compiled.near_block(*addresses(state, read, said, room), *sizes, *self.addresses)
+        return state.T, said.T
 
 
 def addresses(*arrays: Array) -> list[int]:

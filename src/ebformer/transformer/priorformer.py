@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ebformer.errors import InputError
 from ebformer.prior import GridPrior
 from ebformer.tally import Tally
+from ebformer.transformer import kernels
 from ebformer.transformer.em_track import LOWEST_LOG_WEIGHT, EmTrack, em_factor
 from ebformer.transformer.grid import (
     LOWEST,
@@ -40,8 +41,6 @@ TRACK_FEATURES, STATIC_FEATURES = 7, 6
 """Numbers per atom that a block reads from the two tracks, and numbers per cell that never change."""
 UNITS = np.array([[0.25], [0.25], [1.0], [1.0], [0.5], [0.5], [0.25]], dtype=np.float32)
 """Scales of what a block reads: log counts, log D and its score for both tracks, and the gap between them."""
-FAR = -1e4
-"""Added to the attention logits of cells out of reach."""
 LARGEST_LOG_N = 14.5
 """log n is read up to here (about two million units, the most in training); beyond, only the data sharpen."""
 RARE = 0.02
@@ -120,44 +119,53 @@ class Block:
     """The arrays of one block, matrices transposed to [in, out] for a product from the left."""
 
     nearness: Array
-    """[heads, QUERIES, QUERIES + 2 reach]: what cell q adds to its logit of cell k - reach, FAR out of reach."""
+    """[heads, QUERIES, QUERIES + 2 reach]: what cell q adds to its logit of cell k - reach; `kernels.FAR` out of reach."""
     embed: tuple[Array, Array]
     qkv: Array
     out: Array
     up: tuple[Array, Array]
     down: Array
     head: tuple[Array, Array]
+    compiled: kernels.NearBlock
+    """The same for kernels.c."""
 
     @classmethod
     def of(cls, weights: Weights[PriorformerConfig], i: int, dtype: type) -> Block:
-        def array(name: str) -> Array:
-            return np.ascontiguousarray(weights.arrays[f"blocks.{i}.{name}"].T, dtype=dtype)
+        config, prefix = weights.config, f"blocks.{i}."
+        own = {name.removeprefix(prefix): values for name, values in weights.arrays.items() if name.startswith(prefix)}
 
-        config = weights.config
+        def array(name: str) -> Array:
+            return np.ascontiguousarray(own[name].T, dtype=dtype)
+
         qkv = array("qkv.weight")
         qkv[:, : config.width] /= math.sqrt(config.width // config.heads)
         offset = np.arange(QUERIES + 2 * config.reach) - np.arange(QUERIES)[:, None]
         near = np.take(array("nearness").T, np.clip(offset, 0, 2 * config.reach), axis=1)
         return cls(
-            nearness=np.where((offset < 0) | (offset > 2 * config.reach), near.dtype.type(FAR), near),
+            nearness=np.where((offset < 0) | (offset > 2 * config.reach), near.dtype.type(kernels.FAR), near),
             embed=(array("embed.weight"), array("embed.bias")),
             qkv=qkv,
             out=array("out.weight"),
             up=(array("up.weight"), array("up.bias")),
             down=array("down.weight"),
             head=(array("head.weight"), array("head.bias")),
+            compiled=kernels.NearBlock(own, config.heads),
         )
 
     def __call__(self, h: Array, features: Array) -> tuple[Array, Array]:
         """The state h [j, d] and features [j, f] to the next state and the three moves of every atom [3, 4 j]."""
+        h, said = self.compiled(h, features) or self.in_numpy(h, features)
+        return h, said.reshape(-1, 3, PER_CELL).transpose(1, 0, 2).reshape(3, -1)
+
+    def in_numpy(self, h: Array, features: Array) -> tuple[Array, Array]:
+        """The next state [j, d] and what is said of the atoms [j, 12], as they are defined."""
         h = h + affine(features, self.embed)
         h += self.attend(rms_norm(h) @ self.qkv) @ self.out
         up = affine(rms_norm(h), self.up)
         gate = np.exp(-up)
         gate += 1.0
         h += np.divide(up, gate, out=gate) @ self.down
-        moves = affine(rms_norm(h), self.head).reshape(-1, 3, PER_CELL)
-        return h, moves.transpose(1, 0, 2).reshape(3, -1)
+        return h, affine(rms_norm(h), self.head)
 
     def attend(self, qkv: Array) -> Array:
         """Attention of every cell to those within reach, QUERIES cells at a time: [j, 3 d] to [j, d]."""
