@@ -119,7 +119,7 @@ class Block:
     """The arrays of one block, matrices transposed to [in, out] for a product from the left."""
 
     nearness: Array
-    """[heads, QUERIES, QUERIES + 2 reach]: what cell q adds to its logit of cell k - reach; `kernels.FAR` out of reach."""
+    """[heads, QUERIES, QUERIES + 2 reach]: what cell q adds to its logit of cell k - reach; FAR beyond reach."""
     embed: tuple[Array, Array]
     qkv: Array
     out: Array
