@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from ebformer.posterior import bayes_rule, posterior
 from ebformer.pretraining.priorformer_batches import Batch, distribution, make_batch
-from ebformer.pretraining.priorformer_network import PriorformerNetwork
+from ebformer.pretraining.priorformer_network import PriorformerNetwork, grown
 from ebformer.pretraining.priorformer_recipe import PriorformerRecipe, exposures, regret
 from ebformer.pretraining.priorformer_worlds import LARGEST, Draw, draw_priors, theta_max
 from ebformer.prior import Prior
@@ -145,3 +146,17 @@ def test_a_few_steps_lower_the_loss() -> None:
         optimiser.step()
         losses.append(float(loss.detach()))
     assert losses[-1] < losses[0]
+
+
+def test_fresh_blocks_after_trained_ones_hardly_change_the_answer() -> None:
+    small, config = random_network(2), replace(CONFIG, blocks=5)
+    large = PriorformerNetwork(config)
+    large.load_state_dict(grown(small.state_dict(), config))
+    batch = make_batch(np.random.default_rng(0), draws(np.random.default_rng(1), 20.0), np.full(10, 300))
+    with torch.no_grad():
+        before, after = small(batch), large(batch)
+    for old, new in zip(before, after, strict=False):
+        assert torch.equal(old, new)
+    moved = (after[-1].exp() - before[-1].exp()).abs().sum(-1)
+    assert float(moved.max()) < 0.1
+    assert float((after[0].exp() - before[-1].exp()).abs().sum(-1).min()) > float(moved.max())  # a trained block moves

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from ebformer.pretraining.priorformer_batches import Batch
 from ebformer.transformer.em_track import CHECK, LARGEST_PULL, LEAST_PULL, LOWEST_LOG_WEIGHT, STRIDE, momentum
 from ebformer.transformer.grid import PER_CELL, SPACING
-from ebformer.transformer.priorformer import FAR, LARGEST_LOG_N, STATIC_FEATURES, TRACK_FEATURES, PriorformerConfig
+from ebformer.transformer.kernels import FAR
+from ebformer.transformer.priorformer import LARGEST_LOG_N, STATIC_FEATURES, TRACK_FEATURES, PriorformerConfig
 
 
 def rms_norm(h: Tensor) -> Tensor:
@@ -134,3 +135,13 @@ class PriorformerNetwork(nn.Module):
             batch.u.clamp_max(0.5).expand(b, j),
         ]
         return torch.stack(columns, -1)
+
+
+def grown(state: dict[str, Tensor], config: PriorformerConfig) -> dict[str, Tensor]:
+    """A trained state followed by as many fresh blocks as `config` has more, which at first hardly move a weight."""
+    network = PriorformerNetwork(config)
+    with torch.no_grad():
+        for block in network.blocks:
+            bias = block.get_parameter("head.bias")
+            bias.copy_(torch.tensor([-1.0, -5.0, 0.0]).repeat_interleave(PER_CELL))
+    return network.state_dict() | state

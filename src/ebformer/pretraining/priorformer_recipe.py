@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ebformer.pretraining.loop import Row, Task, Training, train
 from ebformer.pretraining.priorformer_batches import Batch, columns, make_batch
-from ebformer.pretraining.priorformer_network import PriorformerNetwork
+from ebformer.pretraining.priorformer_network import PriorformerNetwork, grown
 from ebformer.pretraining.priorformer_worlds import LARGEST, draw_priors, log_uniform, theta_max
 from ebformer.transformer import weights as weights_file
 from ebformer.transformer.grid import SPACING
@@ -49,6 +49,8 @@ class PriorformerRecipe:
     small: int = 400
     neural_when_small: float = 2.5
     """Below so many units the neural world counts so many times: a small sample hardly tells its world."""
+    edged_when_large: float = 2.5
+    """From there on the edged priors count so many times: their neural kin is told apart, at some price, by then."""
     exposed: float = 1 / 6
     """Share of steps whose units have unequal exposures, spread over up to two decades."""
     discount: float = 0.8
@@ -64,6 +66,8 @@ class PriorformerRecipe:
         worlds = dict(self.worlds)
         if n < self.small:
             worlds["neural"] *= self.neural_when_small
+        else:
+            worlds["edged"] *= self.edged_when_large
         if rng.random() < self.exposed and n >= 16:
             top = min(theta_max(rng), 100.0) * np.exp(rng.uniform(-0.25, 0.25, self.tallies))
             draws = draw_priors(rng, top, worlds)
@@ -103,11 +107,19 @@ def exposures(rng: np.random.Generator, n: int, largest: float) -> tuple[NDArray
 
 
 def regret(batch: Batch, log_weights: Tensor) -> Tensor:
-    """sum_x (N(x)/n) (E_answer[theta | x] - E_G[theta | x])^2 over the mean rate: [b]."""
+    """sum_x (N(x)/n) (E_answer[theta | x] - E_G[theta | x])^2 over a typical rate: [b].
+
+    Typical is half-way, geometrically, between the mean rate of the tally and that of the batch.
+    """
     weights = log_weights.exp()
     marginal = weights @ batch.likelihood
     estimate = ((weights * batch.theta) @ batch.likelihood) / marginal
-    return (batch.share * (estimate - batch.bayes).square()).sum(-1) / (batch.mean + 0.05)
+    return (batch.share * (estimate - batch.bayes).square()).sum(-1) / typical_rate(batch)
+
+
+def typical_rate(batch: Batch) -> Tensor:
+    """What regrets are measured in: sqrt(mean rate of the tally x mean rate of the batch), [b]."""
+    return torch.sqrt((batch.mean + 0.05) * (batch.mean.mean() + 0.05))
 
 
 def posterior_distance(batch: Batch, log_weights: Tensor) -> Tensor:
@@ -143,7 +155,7 @@ def watched(network: PriorformerNetwork, batches: dict[str, Batch]) -> dict[str,
     """The regret of the network's answer in every held-out batch."""
     with torch.no_grad():
         return {
-            name: float((regret(batch, network(batch)[-1]) * (batch.mean + 0.05)).mean())
+            name: float((regret(batch, network(batch)[-1]) * typical_rate(batch)).mean())
             for name, batch in batches.items()
         }
 
@@ -155,12 +167,12 @@ def run(
     start: dict[str, Tensor] | None = None,
     watch: Callable[[Row], None] = lambda row: None,
 ) -> PriorformerNetwork:
-    """Train in a folder, from fresh weights or from a state; a run that was killed there is continued."""
+    """Train in a folder, from fresh weights or from a state, of fewer blocks perhaps; a killed run is continued."""
     torch.set_flush_denormal(True)
     torch.manual_seed(training.seed)
     network = PriorformerNetwork(recipe.config)
     if start is not None:
-        network.load_state_dict(start)
+        network.load_state_dict(grown(start, recipe.config))
     batches = held_out(np.random.default_rng(99))
     task = Task(recipe.draw, recipe.loss, lambda average: watched(average, batches))
     return train(network, task, training, folder, watch=watch, log_every=100)
