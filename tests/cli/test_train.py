@@ -60,6 +60,14 @@ def test_an_unknown_name_is_refused() -> None:
         call("T25r")
 
 
+@pytest.mark.parametrize("content", ["{", "[]", "3", '{"training": {}}', '{"training": {"betas": 1}}'])
+def test_a_file_without_a_recipe_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "mine.json").write_text(content)
+    with pytest.raises(InputError, match=r"mine\.json holds no recipe"):
+        call(str(tmp_path / "mine.json"), "--folder", str(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
 def test_torchrun_shares_a_run_between_two_processes(tmp_path: Path) -> None:
     """One process writes, both draw: one log, other weights than one process finds, the same ones every time."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.argument("file")
 @options.columns
 @click.option("--methods", help="Methods to compare, comma-separated.  [default: the whole catalogue]")
-@click.option("--seed", default=0, show_default=True, help="Seed of the thinning.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the thinning.")
 def command(
     file: str, count: str | None, exposure: str | None, missing: Missing, methods: str | None, seed: int
 ) -> None:

@@ -123,7 +123,7 @@ def of_books(files: Sequence[Path], data_dir: Path | None) -> list[Holdout]:
 @command.command(name="classic")
 @scoring_options
 @click.argument("dataset")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the thinnings.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the thinnings.")
 def of_classic(dataset: str, data_dir: Path | None, seed: int) -> list[Holdout]:
     """A small published table, thinned into two halves 20 times."""
     return classic.load(dataset, np.random.default_rng(seed), data_dir=data_dir)

@@ -27,7 +27,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--steps", type=click.IntRange(min=1), help="Plan so many steps.")
 @click.option("--resume", is_flag=True, help="Continue the run in the folder, if there is one.")
 @click.option("--folder", type=FOLDER, help="Where checkpoints and the log go.  [default: runs/NAME]")
-@click.option("--seed", type=int, help="Of the initial weights and of everything drawn.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the initial weights and of everything drawn.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of a process.")
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, ...")
 @click.option("--ship", "shelf", type=FOLDER, help="Train no more: write weights, card and log of the run here.")
@@ -46,18 +46,19 @@ def command(
 ) -> None:
     """Pre-train the transformer NAME: a recipe (T24r, L24r, T24f, paper, smoke) or a file of one (recipe.json).
 
-    Killed at any moment, the same command with --resume continues as if nothing had happened. Under torchrun every
-    process draws its own tallies.
+    T24r, L24r and T24f are last legs, which start from the weights of earlier ones (T24r-long, T24r-short, ...) in the
+    folders beside. Killed at any moment, the same command with --resume continues as if nothing had happened. Under
+    torchrun every process draws its own tallies.
 
     \b
     Examples:
-      ebformer train T24r --minutes 150 --resume
       ebformer train smoke --folder /tmp/smoke && ebformer train smoke --folder /tmp/smoke --ship zoo
+      ebformer train T24r-long --minutes 30 --resume
     """
     try:
         from ebformer.pretraining import runs
     except ImportError as error:
-        raise InputError("training needs torch: install ebformer[train]") from error
+        raise InputError("training needs torch: pip install 'ebformer[train]'") from error
 
     folder = folder or Path("runs") / Path(name).stem
     if shelf is not None:
@@ -79,7 +80,12 @@ def _recipe(name: str) -> Recipe:
         return RECIPES[name]
     if not Path(name).is_file():
         raise InputError(f"{name} is neither a recipe ({', '.join(RECIPES)}) nor a file of one")
-    return Recipe.from_description(json.loads(Path(name).read_text()))
+    try:
+        return Recipe.from_description(json.loads(Path(name).read_text(encoding="utf-8")))
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{name} holds no recipe: give the recipe.json of a run, or change a copy of it") from error
 
 
 def _select(recipe: Recipe, folder: Path, minutes: float | None) -> None:

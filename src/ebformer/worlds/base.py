@@ -41,7 +41,7 @@ class PaperThetaMax:
 
     def __post_init__(self) -> None:
         if not 0 < self.floor <= 500:
-            raise InputError(f"The floor of theta_max is {self.floor}; give a number above 0 and at most 500.")
+            raise InputError(f"the floor of theta_max is {self.floor}: give a number above 0 and at most 500")
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
         kind = rng.random(count)
@@ -87,7 +87,7 @@ class World(ABC):
 
     def __post_init__(self) -> None:
         if not isinstance(self.theta_max, ThetaMaxLaw) and not 0 < self.theta_max < np.inf:
-            raise InputError(f"theta_max is {self.theta_max}; give a positive number or a law such as PaperThetaMax().")
+            raise InputError(f"theta_max is {self.theta_max}: give a positive number or a law such as PaperThetaMax()")
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, theta_max: Floats, fineness: int) -> tuple[Floats, Floats]:

@@ -31,7 +31,7 @@ class Dirichlet(World):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.alpha < np.inf:
-            raise InputError(f"alpha is {self.alpha}; give a positive number (the paper uses 50).")
+            raise InputError(f"alpha is {self.alpha}: give a positive number (the paper uses 50)")
 
     def sample(self, rng: np.random.Generator, theta_max: Floats, fineness: int) -> tuple[Floats, Floats]:
         breaks = max(16, math.ceil(2 * fineness * self.alpha))

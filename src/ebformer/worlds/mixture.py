@@ -27,7 +27,7 @@ class Mixture(World):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.worlds:
-            raise InputError("A mixture needs at least one world; give a tuple such as (Neural(), Dirichlet()).")
+            raise InputError("a mixture needs at least one world: give a tuple such as (Neural(), Dirichlet())")
 
     def sample(self, rng: np.random.Generator, theta_max: Floats, fineness: int) -> tuple[Floats, Floats]:
         choice = rng.integers(len(self.worlds), size=len(theta_max))
