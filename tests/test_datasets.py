@@ -35,7 +35,7 @@ def test_published_totals(name: str, units: int, events: int) -> None:
     assert counts.sum() == events
 
 
-def test_the_league_is_the_same_on_every_machine_and_hides_poisson_rates() -> None:
+def test_the_league_is_the_same_every_time_and_hides_poisson_rates() -> None:
     league = DATASETS["league"].table()
     np.testing.assert_array_equal(league["goals"], DATASETS["league"].table()["goals"])
     expected = league["hidden_rate"] * league["games"]

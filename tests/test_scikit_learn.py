@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import sklearn
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -11,12 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ebformer as eb
 
-EXPECTED_FAILURES: dict[str, str] = {}
-"""Checks of scikit-learn that counts cannot pass, with the reason. None."""
 
-
-@parametrize_with_checks([eb.EmpiricalBayes("npmle")], expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
-@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([eb.EmpiricalBayes("npmle")])
 def test_scikit_learn_accepts_it(estimator: object, check: object) -> None:
     check(estimator)  # type: ignore[operator]
 

@@ -11,8 +11,6 @@ from ebformer.estimators.least_favourable import LARGEST, least_favourable
 from ebformer.rule import BayesRule
 from ebformer.tally import Tally
 
-__all__ = ["Minimax", "least_favourable"]
-
 
 @dataclass(frozen=True)
 class Minimax(Estimator):

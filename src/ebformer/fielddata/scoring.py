@@ -8,17 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.fielddata.holdout import Holdout
+from ebformer.posterior import Floats
 from ebformer.predictive import log_predictive
 from ebformer.rule import Rule
 
 LEVEL = 0.9
 """The level of the predictive intervals whose coverage is reported."""
-Floats = NDArray[np.float64]
 
 
 class Score(NamedTuple):

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ebformer.posterior import likely_counts, log_marginal
+from ebformer.posterior import Floats, likely_counts, log_marginal
 from ebformer.prior import Prior
 from ebformer.probes.linear import Prober, ceiling, r_squared
 from ebformer.probes.targets import Target, targets
@@ -18,7 +17,6 @@ from ebformer.transformer.estimates import activations
 from ebformer.transformer.weights import Weights
 from ebformer.worlds import Multinomial, World
 
-Floats = NDArray[np.float64]
 Activations = Callable[[Tally], list[Floats]]
 """What a network thinks of a tally: one array [u, d] before the first layer and after each."""
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ebformer.estimators.npmle import Npmle
-from ebformer.posterior import bayes_rule, log_marginal, posterior
+from ebformer.posterior import Floats, bayes_rule, log_marginal, posterior
 from ebformer.prior import Prior
 from ebformer.tally import Tally
 from ebformer.transformer.architecture import stabilised
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

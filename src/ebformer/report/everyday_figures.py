@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
-from numpy.typing import NDArray
 
-from ebformer.posterior import log_marginal
+from ebformer.posterior import Floats, log_marginal
 from ebformer.prior import GammaPrior, Prior
 from ebformer.report.style import BLUE, GREEN, INK, MUTED, ORANGE, RED, colour, house_style
 from ebformer.rule import Rule
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 FEW_ATOMS = 30
 """A prior of so many atoms is drawn atom by atom, a finer one by the mass of equal cells."""
 
