@@ -3,7 +3,8 @@
 Commands run in this process and in an empty folder, so that a page needs nothing but the tables that ship. Their
 output is standard output (cut where the page pipes it through `head`), then the remarks on standard error. A line `...`
 stands for any lines, and the sign `…` for anything within a line: speeds, and the digits of networks that are trained
-again. `python tests/test_docs_examples.py` writes what the commands print now into the pages, wherever it differs.
+again. Python without a prompt is there to be read. `python tests/test_docs_examples.py` writes what the commands print
+now into the pages, wherever it differs.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from ebformer.cli import main
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = (
     "methods.md",
+    "arena.md",
+    "priorformer.md",
+    "theorems.md",
     "intervals.md",
     "why-not-labelled.md",
     "commands.md",
@@ -34,7 +38,7 @@ PAGES = (
     "tutorial-insurance.md",
     "tutorial-words.md",
 )
-BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(python(?=\n>>> )|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)")
 
 
