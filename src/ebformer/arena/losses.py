@@ -75,7 +75,9 @@ class Truth:
     def draw(self, n: int, rng: np.random.Generator) -> Tally:
         """The tally of n units: one multinomial draw from the marginal, at a cost that does not grow with n."""
         if self.marginal is None:
-            raise InputError("this truth holds a Bayes rule without its marginal, so no tally can be drawn from it")
+            raise InputError(
+                "a tally is drawn from a marginal, and this truth has only a Bayes rule: make it by Truth.of(prior)"
+            )
         return Tally(self.x, rng.multinomial(n, self.marginal / self.marginal.sum()))
 
 

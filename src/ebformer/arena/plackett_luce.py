@@ -54,10 +54,13 @@ def plackett_luce(paired: Paired, reference: str = "mle") -> PlackettLuce:
     except ImportError as error:
         raise InputError("Plackett-Luce coefficients need choix: pip install 'ebformer[arena]'") from error
     if reference not in paired.estimators:
-        raise InputError(f"the reference {reference} is not in the table, which has {', '.join(paired.estimators)}")
-    if len(paired.estimators) < 2 or len(paired.priors) == 0:
-        raise InputError("Plackett-Luce ranks at least two estimators on at least one prior")
+        raise InputError(f"the reference {reference} is not in the table: choose among {', '.join(paired.estimators)}")
     size = len(paired.estimators)
+    if size < 2 or not paired.priors:
+        raise InputError(
+            f"Plackett-Luce ranks at least 2 estimators on at least 1 prior that all have played, not {size} on "
+            f"{len(paired.priors)}: play more"
+        )
     forward = np.argsort(paired.values, axis=1, kind="stable")
     backward = size - 1 - np.argsort(paired.values[:, ::-1], axis=1, kind="stable")
     rankings = np.concatenate([forward, backward]) if np.any(forward != backward) else forward

@@ -36,7 +36,7 @@ class Paired:
 
     def __getitem__(self, estimator: str) -> Floats:
         if estimator not in self.estimators:
-            raise InputError(f"{estimator} is not in the table, which has {', '.join(self.estimators)}")
+            raise InputError(f"{estimator} is not in the table: choose among {', '.join(self.estimators)}")
         return np.asarray(self.values[:, self.estimators.index(estimator)])
 
 

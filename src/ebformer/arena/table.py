@@ -45,11 +45,14 @@ def read(path: str | os.PathLike[str]) -> list[Loss]:
         except pa.ArrowInvalid as error:
             raise InputError(f"{path} is no Parquet file: name another, or delete it") from error
         if tuple(table.column_names) != COLUMNS:
-            raise InputError(f"{path} has columns {', '.join(table.column_names)}, not those of a table of losses")
+            found = ", ".join(table.column_names)
+            raise InputError(f"{path} has columns {found}, not those of a table of losses: name another, or delete it")
         return [Loss(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
     header, _, body = Path(path).read_text(encoding="utf-8").partition("\n")
     if tuple(header.strip().split(",")) != COLUMNS:
-        raise InputError(f"{path} begins with {header[:60]!r}, not with the columns of a table of losses")
+        raise InputError(
+            f"{path} begins with {header[:60]!r}, not with the columns of a table of losses: name another, or delete it"
+        )
     return _parse(body, path)
 
 

@@ -79,7 +79,7 @@ def command(
     chosen = _estimators(estimators, theta_max)
     challenger = challenger or list(chosen)[-1]
     if challenger not in chosen:
-        raise InputError(f"the challenger {challenger} is not among the estimators {', '.join(chosen)}")
+        raise InputError(f"the challenger {challenger} does not play: choose among {', '.join(chosen)}")
     if published is not None and tallies is None:
         raise InputError(f"{published} holds regrets on given tallies, but new ones would be drawn: add --tallies FILE")
     numbers = [_whole(size) for size in sizes.split(",")]

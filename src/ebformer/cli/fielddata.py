@@ -27,8 +27,12 @@ FILES = click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=
 def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
     """Give a command that loads holdouts the options that score them, and do so."""
 
-    @click.option("--estimators", metavar="NAMES", help="Methods, separated by commas [default: all but minimax].")
-    @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the data [default: $EBFORMER_DATA].")
+    @click.option("--estimators", metavar="NAMES", help="Methods, comma-separated.  [default: all but minimax]")
+    @click.option(
+        "--data-dir",
+        type=click.Path(path_type=Path),
+        help="Folder of the data.  [default: $EBFORMER_DATA or ../shared/data]",
+    )
     @click.option(
         "--error", type=click.Choice(["rmse", "mae"]), default="rmse", show_default=True, help="What to rank by."
     )
@@ -85,9 +89,9 @@ def command() -> None:
 @scoring_options
 @FILES
 @click.option(
-    "--position", multiple=True, type=click.Choice(list(hockey.POSITIONS)), help="Repeatable [default: each]."
+    "--position", multiple=True, type=click.Choice(list(hockey.POSITIONS)), help="Repeatable.  [default: each]"
 )
-@click.option("--count", type=click.Choice(hockey.COUNTS), default="goals", show_default=True)
+@click.option("--count", type=click.Choice(hockey.COUNTS), default="goals", show_default=True, help="What to predict.")
 def nhl(files: Sequence[Path], data_dir: Path | None, position: Sequence[str], count: str) -> list[Holdout]:
     """Hockey: a skater's season predicts his next.
 
@@ -99,7 +103,7 @@ def nhl(files: Sequence[Path], data_dir: Path | None, position: Sequence[str], c
 @command.command()
 @scoring_options
 @FILES
-@click.option("--role", multiple=True, type=click.Choice(baseball.ROLES), help="Repeatable [default: each].")
+@click.option("--role", multiple=True, type=click.Choice(baseball.ROLES), help="Repeatable.  [default: each]")
 @click.option("--triples/--no-triples", default=True, help="Whether a triple is a hit (not in the paper's pitchers).")
 def mlb(files: Sequence[Path], data_dir: Path | None, role: Sequence[str], triples: bool) -> list[Holdout]:
     """Baseball: hits in half a season predict the other half.

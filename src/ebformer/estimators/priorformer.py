@@ -40,7 +40,7 @@ class Priorformer(Estimator):
 
     def __post_init__(self) -> None:
         if not isinstance(self.network.weights.config, PriorformerConfig):
-            raise InputError(f"{self.name} does not answer with a prior: its weights are of another family")
+            raise InputError(f"{self.name} is of a family that does not answer with a prior: use ebformer.Pretrained")
 
     @property
     def network(self) -> priorformer.Priorformer:

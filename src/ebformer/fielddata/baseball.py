@@ -146,7 +146,9 @@ def read_games(path: FilePath) -> Iterator[Game]:
                             game.hits[key] += 1
                             game.triples[key] += event.startswith("T")
             except (ValueError, KeyError) as error:
-                raise InputError(f"{path}, line {number}: {line.strip()!r} is not a Retrosheet record") from error
+                raise InputError(
+                    f"{path}, line {number}: {line.strip()!r} is not a Retrosheet record: fetch the file again"
+                ) from error
     if game is None:
         raise InputError(f"{path} holds no game: give a Retrosheet event file, whose games begin with a line id,...")
     yield game
