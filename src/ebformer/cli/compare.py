@@ -58,8 +58,9 @@ def command(
         ]
     )
     close = [score.method for score in taking_part[1:] if score.excess <= 2 * score.excess_se]
-    rivals = f"; {', '.join(close)} within two standard errors" if close else ", more than two standard errors ahead"
-    options.say(f"{taking_part[0].method} predicts best on these {tally.n:,} units{rivals}")
+    if len(taking_part) > 1:
+        ahead = f"; {', '.join(close)} within two standard errors" if close else ", more than two standard errors ahead"
+        options.say(f"{taking_part[0].method} predicts best on these {tally.n:,} units{ahead}")
     options.say(ASSUMPTION)
     for score in scores:
         if score.refusal is not None:

@@ -62,7 +62,7 @@ def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
             (f"mean {unit}", f"{events / exposure:.4g}"),
             ("distinct observations", f"{table.observations.count.size:,}"),
             ("method", method),
-            *([("intervals", f"{table.wanted.level:.0%}")] if _certain(table) else []),
+            *([("intervals", f"{table.wanted.level:.0%}")] if _has_intervals(table) else []),
         ],
         sections=[
             *_group_sections(table, tallies),
@@ -137,11 +137,13 @@ def _extremes(table: Shrunken) -> Section:
     rows, label, columns = top + bottom, _label_column(table, top), table.fit.columns
     raw = np.array([float(row[columns.count]) / float(row.get(columns.exposure or "", 1.0) or 1.0) for row in rows])
     estimate = np.array([float(row["estimate"]) for row in rows])
-    certain = _certain(table)
-    lower, upper = ((np.array([float(row[end]) for row in rows]) if certain else None) for end in ("lower", "upper"))
+    with_intervals = _has_intervals(table)
+    lower, upper = (
+        (np.array([float(row[end]) for row in rows]) if with_intervals else None) for end in ("lower", "upper")
+    )
     names = [str(row[label]) if label else _described(row, columns) for row in rows]
     figure = figures.caterpillar(names, raw, estimate, lower, upper, _unit(columns))
-    lines = f"lines are {table.wanted.level:.0%} intervals, " if certain else ""
+    lines = f"lines are {table.wanted.level:.0%} intervals, " if with_intervals else ""
     caption = f"The highest and lowest estimates; {lines}circles the raw rates."
     return Section("The extreme units", pictures=[Picture(inline_svg(figure, "Highest and lowest units"), caption)])
 
@@ -151,7 +153,7 @@ def _unit(columns: Columns) -> str:
     return columns.count + (f" / {columns.exposure}" if columns.exposure else "")
 
 
-def _certain(table: Shrunken) -> bool:
+def _has_intervals(table: Shrunken) -> bool:
     """Whether the answers have intervals."""
     return "lower" in table.fit.new_columns(table.wanted)
 

@@ -281,6 +281,6 @@ def _made_by(group: str) -> str:
     return f"{group} {zoo.load(group).sha256}" if group in NETWORKS else group
 
 
-def one_per(rows: Iterable[str]) -> list[str]:
+def distinct(rows: Iterable[str]) -> list[str]:
     """The distinct entries, in order."""
     return list(dict.fromkeys(rows))

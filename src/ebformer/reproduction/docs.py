@@ -8,7 +8,7 @@ from pathlib import Path
 from ebformer.errors import InputError
 from ebformer.probes.blocks import BlockFinding
 from ebformer.probes.experiment import Finding
-from ebformer.reproduction.bench import Bench, one_per
+from ebformer.reproduction.bench import Bench, distinct
 from ebformer.reproduction.compare import comparison_table
 from ebformer.reproduction.insight import (
     HOW_TO_READ,
@@ -43,7 +43,7 @@ def write_docs(bench: Bench, made: Made, docs: Path) -> None:
 def computed(findings: Sequence[Finding], blocks: Sequence[BlockFinding]) -> str:
     """What probes.md says between its marks, from the two tables alone."""
     parts = [probe_word(findings)]
-    for number, world in enumerate(one_per(f.world for f in findings), 1):
+    for number, world in enumerate(distinct(f.world for f in findings), 1):
         parts += [f"![R² after every layer, {world} world](reproduction/fig-probe-{number}.png)"]
         parts += [probe_table(findings, world).markdown()]
     parts += [comparison_table("The paper's statements", probe_comparisons(findings), [HOW_TO_READ]).markdown()]

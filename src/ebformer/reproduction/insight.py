@@ -14,7 +14,7 @@ from ebformer.probes.experiment import Finding
 from ebformer.report import probe_figures, theorem_figures
 from ebformer.report.arena_tables import TextTable
 from ebformer.report.probe_figures import LABELS
-from ebformer.reproduction.bench import CONTROL, PROBED, Bench, one_per, paper
+from ebformer.reproduction.bench import CONTROL, PROBED, Bench, distinct, paper
 from ebformer.reproduction.compare import NOT_THERE, Comparison, Entry, comparison_table, counted, show
 from ebformer.tally import Tally
 from ebformer.transformer.constructions import RegretPoint, clipped_robbins, robbins_transformer
@@ -87,9 +87,9 @@ def probe_table(findings: Sequence[Finding], world: str) -> TextTable:
     layers = sorted({f.layer for f in own})
     chosen = [layers[round(share * (len(layers) - 1))] for share in (0, 0.25, 0.5, 0.75, 1)]
     rows = []
-    for target in one_per(f.target for f in own):
+    for target in distinct(f.target for f in own):
         bound = np.mean([f.ceiling for f in own if f.target == target])
-        for model in one_per(f.model for f in own):
+        for model in distinct(f.model for f in own):
             mean = Curve.of(own, world, model, target).r2.mean(axis=1)
             rows.append((LABELS[target], model, *(f"{mean[layer]:.3f}" for layer in chosen), f"{bound:.3f}"))
     columns = ("quantity", "network", *(f"layer {layer}" for layer in chosen), "ceiling")
@@ -114,7 +114,7 @@ def probe_word(findings: Sequence[Finding]) -> str:
 
 def probes(bench: Bench) -> Entry:
     """Figure 1."""
-    worlds = one_per(f.world for f in bench.findings)
+    worlds = distinct(f.world for f in bench.findings)
     figures = [
         (probe_figures.probe_curves(bench.findings, world), f"R² after every layer, {world} world; bands are seeds.")
         for world in worlds
@@ -153,10 +153,10 @@ def block_table(blocks: Sequence[BlockFinding]) -> TextTable:
 def block_word(blocks: Sequence[BlockFinding]) -> str:
     """What the blocks do, in computed sentences."""
     told = []
-    for world in one_per(f.world for f in blocks):
+    for world in distinct(f.world for f in blocks):
         mean = {
             stage: np.mean([f.regret for f in blocks if (f.world, f.stage) == (world, stage)])
-            for stage in one_per(f.stage for f in blocks)
+            for stage in distinct(f.stage for f in blocks)
         }
         first, last = (list(mean)[i] for i in (0, -2))
         told.append(f"{mean[first]:.3g} to {mean[last]:.3g} in the {world} world (NPMLE {mean['npmle']:.3g})")
@@ -169,9 +169,9 @@ def block_word(blocks: Sequence[BlockFinding]) -> str:
 def priorformer_blocks(bench: Bench) -> Entry:
     """What each block of priorformer does to the prior."""
     rows = []
-    for world in one_per(f.world for f in bench.blocks):
+    for world in distinct(f.world for f in bench.blocks):
         own = [f for f in bench.blocks if f.world == world]
-        stages = one_per(f.stage for f in own)
+        stages = distinct(f.stage for f in own)
         first, last = (np.array([f.regret for f in own if f.stage == stages[i]]) for i in (0, -2))
         fall = interval(first - last)
         word = "the blocks lower it" if fall.low > 0 else "no clear change"
@@ -187,13 +187,14 @@ def priorformer_blocks(bench: Bench) -> Entry:
 
 def theorem(bench: Bench) -> Entry:
     """Largest distance between the constructed transformer and the clipped Robbins rule over random samples."""
-    rng, worst, epsilon, samples = np.random.default_rng(0), 0.0, 0.01, 100
-    built = robbins_transformer(d=20, M=10.0, epsilon=epsilon, n_max=5000)
+    d, M, epsilon, n_max, samples = 20, 10.0, 0.01, 5000, 100
+    rng, worst = np.random.default_rng(0), 0.0
+    built = robbins_transformer(d, M, epsilon, n_max)
     for _ in range(samples):
-        tally = Tally.of(rng.poisson(rng.uniform(0, 12, rng.integers(1, 5000))))
-        worst = max(worst, float(np.abs(built(tally) - clipped_robbins(tally, 20, 10.0)).max()))
+        tally = Tally.of(rng.poisson(rng.uniform(0, 12, rng.integers(1, n_max))))
+        worst = max(worst, float(np.abs(built(tally) - clipped_robbins(tally, d, M)).max()))
     theirs, drawn = paper("thm-robbins"), f"largest of {samples} samples"
-    neurons, order = len(built.decode.knot), (1 + 10.0) ** 2 / epsilon
+    neurons, order = len(built.decode.knot), (1 + M) ** 2 / epsilon
     rows = [
         Comparison(
             f"distance to the clipped Robbins rule, for epsilon = {epsilon}",
@@ -211,8 +212,8 @@ def theorem(bench: Bench) -> Entry:
         ),
     ]
     word = (
-        f"The transformer of the proof, built for d = 20 and M = 10, has {built.parameters:,} parameters and stays "
-        f"within {worst:.2g} of the rule on {samples} random samples of up to 5000 units, rounding included. Knots "
+        f"The transformer of the proof, built for d = {d} and M = {M:g}, has {built.parameters:,} parameters and stays "
+        f"within {worst:.2g} of the rule on {samples} random samples of up to {n_max} units, rounding included. Knots "
         "that share the error evenly need fewer neurons than the theorem's bound."
     )
     return Entry(word, [comparison_table("Theorem 4.1, built", rows)])

@@ -47,11 +47,6 @@ def cell_of(row: str) -> Cell:
     return Cell(world, int(n))
 
 
-def known(tables: Mapping[Any, Paired], row: Any, *names: str) -> bool:
-    """Whether every one of these methods was played there."""
-    return row in tables and all(name in tables[row].estimators for name in names)
-
-
 def only(paired: Paired, names: tuple[str, ...]) -> Paired:
     """The table with some of its methods."""
     kept = [i for i, name in enumerate(paired.estimators) if name in names]
@@ -237,7 +232,8 @@ def t_synthetic(network: str, bench: Bench) -> Entry:
 
 def significance(tables: Mapping[str, Paired], network: str, item: str, what: str) -> Entry:
     """Paired tests in the rows of the paper's table: our mean difference with its interval, our p-value and theirs."""
-    theirs = {row: numbers for row, numbers in paper(item).items() if known(tables, row, network)}
+    played = {row for row, paired in tables.items() if network in paired.estimators}
+    theirs = {row: numbers for row, numbers in paper(item).items() if row in played}
     tests = {
         (row, name): paired_t(tables[row], network, name)
         for row, numbers in theirs.items()
