@@ -4,9 +4,8 @@ import numpy as np
 from scipy import optimize
 
 from ebformer.channel import Poisson
-from ebformer.posterior import log_marginal
 from ebformer.prior import Prior
-from ebformer.probes.experiment import draw_tally, probe, transformer_activations, untrained
+from ebformer.probes.experiment import probe, transformer_activations, untrained
 from ebformer.probes.linear import Prober, ceiling, gelu, gelu_slope, normalised, r_squared
 from ebformer.probes.targets import targets
 from ebformer.tally import Tally
@@ -93,15 +92,6 @@ def test_the_correction_takes_x_to_the_bayes_rule():
     tally = Tally.of([0, 1, 1, 5, 12])
     found = targets(tally, prior)
     assert np.allclose((stabilised(tally.values) + found["correction"].value) ** 2 / 4, found["bayes"].value)
-
-
-def test_drawn_tallies_follow_the_marginal():
-    prior = Prior([0.5, 6.0], [0.4, 0.6])
-    tally = draw_tally(prior, 10**6, np.random.default_rng(5))
-    assert tally.n == 10**6
-    common = tally.multiplicity > 10_000
-    expected = 10**6 * np.exp(log_marginal(prior, tally.values[common]))
-    assert np.abs(tally.multiplicity[common] / expected - 1).max() < 0.05
 
 
 def test_an_untrained_network_still_carries_x_but_not_what_the_bayes_rule_makes_of_it():

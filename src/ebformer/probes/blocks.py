@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
+from ebformer.arena.losses import Truth
 from ebformer.estimators.npmle import Npmle
 from ebformer.posterior import bayes_rule, log_marginal
 from ebformer.prior import Prior
-from ebformer.probes.experiment import draw_tally
 from ebformer.tally import Tally
 from ebformer.transformer.priorformer import Priorformer, PriorformerConfig
 from ebformer.transformer.weights import Weights
@@ -48,7 +48,7 @@ def watch(
     findings = []
     for number in range(priors):
         truth = world.draw(rng)
-        tally = draw_tally(truth, n, rng)
+        tally = Truth.of(truth).draw(n, rng)
         best = Npmle()(tally).prior
         assert isinstance(best, Prior)
         answers = {name: network.prior(tally) for name, network in stages.items()} | {NPMLE: best}

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebformer.posterior import Floats, likely_counts, log_marginal
-from ebformer.prior import Prior
+from ebformer.arena.losses import Truth
+from ebformer.posterior import Floats
 from ebformer.probes.linear import Prober, ceiling, r_squared
 from ebformer.probes.targets import Target, targets
 from ebformer.tally import Tally
@@ -47,7 +47,7 @@ def probe(
     share: list[Floats] = []
     for _ in range(tallies):
         prior = world.draw(rng)
-        tally = draw_tally(prior, n, rng)
+        tally = Truth.of(prior).draw(n, rng)
         thoughts.append(thinks(tally))
         found = targets(tally, prior)
         wanted.append({name: found[name] for name in found if name != "atom weight" or isinstance(world, Multinomial)})
@@ -69,13 +69,6 @@ def probe(
             bound = ceiling(truth, fresh_weight, spread)
             findings.append(Finding(model, world.name, seed, layer, name, r2, linear_r2, bound))
     return findings
-
-
-def draw_tally(prior: Prior, n: int, rng: np.random.Generator) -> Tally:
-    """The tally of n units: one multinomial draw from the marginal."""
-    x = np.concatenate(likely_counts(prior))
-    f = np.exp(log_marginal(prior, x))
-    return Tally(x, rng.multinomial(n, f / f.sum()))
 
 
 def transformer_activations(weights: Weights[Architecture]) -> Activations:
