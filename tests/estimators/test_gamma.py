@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from ebformer.estimators.gamma import Gamma, maximum_likelihood
+from ebformer.estimators.gamma import Gamma, digamma_minus_log, maximum_likelihood
 from ebformer.posterior import log_marginal
 from ebformer.prior import GammaPrior, Prior
 from ebformer.tally import Tally
@@ -85,6 +85,7 @@ def test_counts_that_spread_less_than_poisson_make_a_point_mass(
     assert rule.convergence is not None
     assert rule.convergence.reached
     assert rule([0, 7, 10**6]) == pytest.approx(atom)
+    assert str(rule.convergence).endswith("what the likelihood gains from unequal rates = 0")
 
 
 def test_a_single_large_count_among_many_zeros() -> None:
@@ -98,3 +99,33 @@ def test_a_common_exposure_divides_the_answer() -> None:
     exposed = Gamma()(Tally(tally.values, tally.multiplicity, 4.0))
     assert exposed([0, 9]) == pytest.approx(Gamma()(tally)([0, 9]) / 4)
     assert exposed(9, exposure=8.0) < exposed(9)
+
+
+@given(st.floats(-3.0, 12.0))
+def test_what_is_left_of_digamma_obeys_its_recurrence(log_z: float) -> None:
+    """psi(z + 1) = psi(z) + 1 / z, to the last digits of psi(z) - log(z), not of psi(z), which is far larger."""
+    z = 10.0**log_z
+    here, next_one = digamma_minus_log(z), digamma_minus_log(z + 1.0)
+    assert next_one - here == pytest.approx(1 / z - np.log1p(1 / z), rel=0, abs=1e-13 * abs(here))
+
+
+@pytest.mark.parametrize("n", [100, 10_000])
+def test_rare_events_do_not_look_like_one_rate(n: int) -> None:
+    """Few of these counts exceed 1, and yet no prior is likelier than the likeliest, the true one included."""
+    truth, rng = GammaPrior(0.7, 4.0), np.random.default_rng(1)
+    for _ in range(50):
+        tally = Tally.of(rng.poisson(truth.draw(n, rng)))
+        best = mean_log_likelihood(maximum_likelihood(tally)[0], tally)
+        assert best >= mean_log_likelihood(truth, tally) - 1e-12
+
+
+@pytest.mark.parametrize("mean", [0.2, 5.0])
+@pytest.mark.parametrize("shape", [0.01, 1.0, 100.0, 1e4, 1e6])
+def test_counts_in_the_proportions_of_a_negative_binomial_are_fitted_by_its_gamma(shape: float, mean: float) -> None:
+    """At large shapes these are Poisson counts but for a share of 1 / shape: what remains must not be rounding."""
+    truth, x = GammaPrior(shape, shape / mean), np.arange(40_000)
+    units = np.rint(1e15 * np.exp(log_marginal(truth, x))).astype(np.int64)
+    prior, convergence = maximum_likelihood(Tally(x, units))
+    assert convergence.reached
+    assert isinstance(prior, GammaPrior)
+    assert (prior.shape, prior.mean) == pytest.approx((shape, mean), rel=1e-2)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import digamma
 
 from ebformer.estimators.base import Estimator
-from ebformer.posterior import AnyPrior
+from ebformer.posterior import AnyPrior, Floats
 from ebformer.prior import GammaPrior, Prior
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
@@ -24,7 +25,8 @@ class Gamma(Estimator):
     """The maximum likelihood gamma prior: theta(x) = (shape + x) / (rate + exposure), linear in x.
 
     Counts that spread no more than Poisson counts have their likeliest gamma at infinite shape; then the prior is a
-    point mass at sum x / sum exposure, which is also the answer when all counts are 0.
+    point mass at sum x / sum exposure, which is also the answer when all counts are 0. Such a prior says that nothing
+    tells the units apart, not that their rate is known: its intervals have no width and are not to be reported.
 
     >>> rule = Gamma()(Tally([0, 1, 2, 3, 4, 5, 6, 7], [7840, 1317, 239, 42, 14, 4, 4, 1]))
     >>> rule([0, 1, 2]).round(3)
@@ -72,15 +74,28 @@ def maximum_likelihood(tally: Tally) -> tuple[AnyPrior, Convergence]:
         steps += 1
         a = np.exp(log_shape)
         mu_t = mean(a) * t
-        return float(a * (m @ (digamma(x + a) - digamma(a) - np.log1p(mu_t / a) + (mu_t - x) / (a + mu_t))))
+        d = (x - mu_t) / (a + mu_t)
+        return float(a * (m @ (digamma_minus_log(x + a) - digamma_minus_log(a) + np.log1p(d) - d)))
 
-    meaning = "derivative of the mean log-likelihood in log(shape)"
     spread = float(m @ ((x - pooled * t) ** 2 - x))
     if spread <= 0 or (x / t).min() == (x / t).max() or score(np.log(LARGEST_SHAPE)) >= 0:
-        return Prior([pooled], [1.0]), Convergence(0.0, steps, True, meaning)
+        return Prior([pooled], [1.0]), Convergence(0.0, steps, True, "what the likelihood gains from unequal rates")
     low = 0.0
     while score(low) <= 0:
         low -= 2.0
     root = float(brentq(score, low, np.log(LARGEST_SHAPE), xtol=1e-14, rtol=1e-14))
     gap, shape = abs(score(root)), float(np.exp(root))
+    meaning = "derivative of the mean log-likelihood in log(shape)"
     return GammaPrior(shape, shape / mean(shape)), Convergence(gap, steps, gap < 1e-9, meaning)
+
+
+def digamma_minus_log(z: ArrayLike) -> Floats:
+    """psi(z) - log(z) = -1 / (2 z) - 1 / (12 z^2) + ...: what is left of psi at large z, where the two nearly cancel.
+
+    >>> digamma_minus_log([1.0, 1e6]).round(9)
+    array([-5.77215665e-01, -5.00000000e-07])
+    """
+    z = np.asarray(z, dtype=np.float64)
+    w = 1.0 / np.maximum(z, 20.0) ** 2
+    tail = -0.5 / z - w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * (1 / 240 - w / 132))))
+    return np.asarray(np.where(z < 20.0, digamma(z) - np.log(z), tail))
