@@ -21,61 +21,55 @@ PATIENCE = 2.0
 """Seconds before a progress bar appears."""
 
 
-def fitting(command: Command) -> Command:
-    """--group and --method."""
-    for option in (
-        click.option("--method", default=DEFAULT, show_default=True, help="See `ebformer methods`."),
-        click.option("--group", help="Column of groups; each is fitted apart."),
-    ):
-        command = option(command)
-    return command
+def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator; help lists them in this order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
-def columns(command: Command) -> Command:
-    """--count, --exposure and --missing."""
-    for option in (
-        click.option(
-            "--missing",
-            type=click.Choice(["error", "keep"]),
-            default="error",
-            show_default=True,
-            help="Rows with a missing entry: refuse the table, or keep them without answers.",
-        ),
-        click.option(
-            "--exposure", help="Column of exposures (games played, policy years, words); 1 for all if left out."
-        ),
-        click.option("--count", help="Column of counts; may be left out where only one column can hold them."),
-    ):
-        command = option(command)
-    return command
+columns = _options(
+    click.option("--count", help="Column of counts; may be left out where only one column can hold them."),
+    click.option("--exposure", help="Column of exposures (games played, policy years, words); 1 for all if left out."),
+    click.option(
+        "--missing",
+        type=click.Choice(["error", "keep"]),
+        default="error",
+        show_default=True,
+        help="Rows with a missing entry: refuse the table, or keep them without answers.",
+    ),
+)
+"""--count, --exposure and --missing."""
 
+fitting = _options(
+    click.option("--group", help="Column of groups; each is fitted apart."),
+    click.option("--method", default=DEFAULT, show_default=True, help="See `ebformer methods`."),
+)
+"""--group and --method."""
 
-def answers(command: Command) -> Command:
-    """--interval, --future, --top and --output."""
-    for option in (
-        click.option(
-            "-o", "--output", help="Where to write: .csv, .tsv, .parquet, .gz after text, - for standard output."
-        ),
-        click.option(
-            "--top", type=click.IntRange(min=1), help="Add expected_rank, and p_top: the chance to be in this top."
-        ),
-        click.option(
-            "--future",
-            type=click.FloatRange(min=0, min_open=True),
-            help="Add predicted and its interval: the next count, over this exposure.",
-        ),
-    ):
-        command = option(command)
-    return interval(command)
+interval = click.option(
+    "--interval",
+    type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
+    help="Level of the intervals.  [default: 0.9 where the method has a posterior]",
+)
 
-
-def interval(command: Command) -> Command:
-    """--interval."""
-    return click.option(
-        "--interval",
-        type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
-        help="Level of the intervals.  [default: 0.9 where the method has a posterior]",
-    )(command)
+answers = _options(
+    interval,
+    click.option(
+        "--future",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Add predicted and its interval: the next count, over this exposure.",
+    ),
+    click.option(
+        "--top", type=click.IntRange(min=1), help="Add expected_rank, and p_top: the chance to be in this top."
+    ),
+    click.option("-o", "--output", help="Where to write: .csv, .tsv, .parquet, .gz after text, - for standard output."),
+)
+"""--interval, --future, --top and --output."""
 
 
 def columns_of(file: TableFile, count: str | None, exposure: str | None = None, group: str | None = None) -> Columns:
