@@ -127,3 +127,16 @@ def test_exact_exposures_have_no_error() -> None:
     keys = Distinct(None, np.array([3.0]), np.array([2.0]), np.array([1]))
     observations = Observations(Columns("claims", "years"), keys, 0.0, 0)
     assert Fit(observations.columns, {None: BayesRule("oracle", PRIOR)}).binning_error(observations) == 0.0
+
+
+def test_many_groups_do_not_make_bins_coarse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However wide the bins, a thousand groups show a thousand observations: merging the exposures would not help."""
+    monkeypatch.setattr(module, "LIMIT", 500)
+    rng = np.random.default_rng(0)
+    few = {"claims": rng.poisson(2.0, 1_000), "years": rng.integers(1, 9, 1_000)}
+    assert (
+        observe(source_of(pl.DataFrame(few | {"town": np.arange(1_000)})), Columns("claims", "years", "town")).width
+        == 0
+    )
+    one = observe(source_of(pl.DataFrame(continuous() | {"town": np.zeros(5_000)})), Columns("claims", "years", "town"))
+    assert one.keys.rows.size <= 500

@@ -74,3 +74,22 @@ def test_a_departure_that_only_a_crowd_can_show_is_not_called_a_fit_by_its_p_val
     assert check.fits
     assert check.p_value < 1e-3
     assert "it moves only 0." in check.sentence
+
+
+@pytest.mark.filterwarnings("ignore:few rows")
+def test_a_prior_of_one_point_is_said_to_have_intervals_without_width() -> None:
+    """Counts that vary less than Poisson counts, in two groups of three: there the likeliest gamma is a point."""
+    table = pl.DataFrame({"goals": [2, 3, 2, 3, 5, 5, 5, 5, 0, 9, 0, 9], "team": [*"aaaabbbbcccc"]})
+    with pytest.warns(ModelWarning, match="^team a, b: gamma cannot tell the rates of these units apart"):
+        shrunken = shrink(table, "goals", group="team", method="gamma")
+    width = (shrunken["upper"] - shrunken["lower"]).to_numpy()
+    assert (width[:8] == 0).all()
+    assert (width[8:] > 0).all()
+
+
+def test_of_many_groups_a_few_are_named() -> None:
+    table = pl.DataFrame({"goals": np.zeros(1_200, dtype=int), "team": np.arange(1_200)})
+    observations = observe(source_of(table), Columns("goals", group="team"))
+    small, one_rate = remarks(fit_table(observations, eb.CATALOGUE["gamma"]), observations)
+    assert "team 0 (1), 1 (1), 10 (1), 100 (1), 1000 (1) and 1,195 more: consider pooling" in small
+    assert one_rate.startswith("team 0, 1, 10, 100, 1000 and 1,195 more: gamma cannot tell")

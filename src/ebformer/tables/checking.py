@@ -8,14 +8,20 @@ from ebformer.binning import coarsened
 from ebformer.check import ModelCheck, model_check
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.rule import Rule
-from ebformer.tables.fit import Fit
+from ebformer.tables.fit import Fit, of_groups
 from ebformer.tables.observations import Observations
 from ebformer.tally import Tally
 
 
 def check_fit(fit: Fit, observations: Observations, rng: np.random.Generator) -> dict[str | None, ModelCheck]:
-    """One check per group. Where a method's own prior fails, NPMLE tells whether the method or the model fails."""
-    return {group: _check(fit.rules[group], coarsened(tally), rng) for group, tally in observations.tallies().items()}
+    """One check per group of the observations that were fitted; those with the same tally share it, like their rule.
+
+    Where a method's own prior fails, NPMLE tells whether the method or the model fails.
+    """
+    checks: dict[str | None, ModelCheck] = {}
+    for tally, groups in observations.alike:
+        checks |= dict.fromkeys(groups, _check(fit.rules[groups[0]], coarsened(tally), rng))
+    return {name: checks[name] for name in observations.groups[0]}
 
 
 def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:
@@ -37,7 +43,4 @@ def warnings_of(checks: dict[str | None, ModelCheck], group_column: str | None) 
     for group, check in checks.items():
         if not check.fits:
             troubled.setdefault(check.sentence, []).append(group)
-    return [
-        sentence if group_column is None else f"{group_column} {', '.join(map(str, groups))}: {sentence}"
-        for sentence, groups in troubled.items()
-    ]
+    return of_groups(troubled, group_column)

@@ -108,6 +108,15 @@ def the_candidate(candidates: Sequence[str], names: Sequence[str]) -> str:
     raise InputError(f"no column holds whole numbers of at least 0; the columns are {', '.join(names)}")
 
 
+def some_of(names: Sequence[object]) -> str:
+    """The first five of perhaps a million names, and how many more there are.
+
+    >>> some_of(range(7)), some_of(["a", "b"])
+    ('0, 1, 2, 3, 4 and 2 more', 'a, b')
+    """
+    return ", ".join(map(str, names[:5])) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+
+
 def complaint(columns: Columns, role: Role, value: object, row: int | None) -> InputError:
     """One sentence about an entry that cannot be used; rows count from 1, the header is not one.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.atomic import replacing
-from ebformer.binning import coarsened
+from ebformer.binning import coarsened, distinct_rows
 from ebformer.errors import InputError
+from ebformer.prior import Prior
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
-from ebformer.tables.columns import Columns
+from ebformer.tables.columns import Columns, some_of
 from ebformer.tables.observations import Observations
 from ebformer.tally import Tally
 
-FORMAT, VERSION = "ebformer-fit", 1
+FORMAT, VERSION = "ebformer-fit", 2
 BLOCK = 4096
 """Observations answered at a time, which bounds the memory of a posterior."""
 FEW = 30
 """A group with fewer rows than this says little about its own prior."""
+ONE_RATE = (
+    "cannot tell the rates of these units apart, since their counts vary no more than those of one rate: "
+    "all get one estimate and intervals without width; take intervals from priorformer"
+)
+"""What a prior of one point means."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +57,40 @@ class Wanted:
         return 0.9 if self.interval is None else self.interval
 
 
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """The distinct (rule, count, exposure) of some observations, rule by rule: groups that share a rule ask once.
+
+    `asked` [r] tells how many questions each rule gets, `first` [q] which observation asks each of them first and
+    `which` [u] the question of every observation.
+    """
+
+    rules: list[Rule]
+    asked: NDArray[np.intp]
+    first: NDArray[np.intp]
+    which: NDArray[np.intp]
+
+    def blocks(self) -> Iterator[tuple[Rule, slice]]:
+        """Every rule and its questions, at most `BLOCK` at a time."""
+        for rule, size, end in zip(self.rules, self.asked.tolist(), np.cumsum(self.asked).tolist(), strict=True):
+            for start in range(end - size, end, BLOCK):
+                yield rule, slice(start, min(start + BLOCK, end))
+
+
 @dataclass(frozen=True)
 class Fit:
     """One rule per group (under None where the table is one group) and the columns it reads."""
 
     columns: Columns
     rules: Mapping[str | None, Rule]
+
+    @cached_property
+    def shared(self) -> list[tuple[Rule, list[str | None]]]:
+        """The rules, each of them once, and the groups that share it."""
+        found: dict[int, tuple[Rule, list[str | None]]] = {}
+        for group, rule in self.rules.items():
+            found.setdefault(id(rule), (rule, []))[1].append(group)
+        return list(found.values())
 
     def new_columns(self, wanted: Wanted) -> list[str]:
         """The names of the columns that `answers` gives."""
@@ -69,32 +104,29 @@ class Fit:
 
     def answers(self, observations: Observations, wanted: Wanted) -> dict[str, NDArray[Any]]:
         """Every new column, one entry [u] per distinct observation."""
-        new = self.new_columns(wanted)
+        asked = self.questions(observations)
+        x, t = observations.count[asked.first], observations.exposure[asked.first]
         columns: dict[str, NDArray[Any]] = {
-            name: np.empty(
-                observations.count.size, np.int64 if name in ("predicted_lower", "predicted_upper") else float
-            )
-            for name in new
+            name: np.empty(x.size, np.int64 if name in ("predicted_lower", "predicted_upper") else float)
+            for name in self.new_columns(wanted)
         }
-        for rule, at, x, t in self._blocks(observations):
+        for rule, at in asked.blocks():
             if "lower" in columns:
-                after = rule.posterior(x, t)
+                after = rule.posterior(x[at], t[at])
                 columns["estimate"][at] = after.mean
                 columns["lower"][at], columns["upper"][at] = after.interval(wanted.level)
             else:
-                columns["estimate"][at] = rule(x, t)
+                columns["estimate"][at] = rule(x[at], t[at])
             if wanted.future is not None:
-                ahead = rule.predict(x, t, wanted.future)
+                ahead = rule.predict(x[at], t[at], wanted.future)
                 columns["predicted"][at] = ahead.mean
                 columns["predicted_lower"][at], columns["predicted_upper"][at] = ahead.interval(wanted.level)
         if wanted.top is not None:
-            blocks = list(self._blocks(observations))
-            weights = np.concatenate(cells([rule.posterior(x, t) for rule, _, x, t in blocks]))
-            at = np.concatenate([at for _, at, _, _ in blocks])
-            rows = observations.keys.rows[at]
-            columns["expected_rank"][at] = expected_rank(weights, rows)
-            columns["p_top"][at] = p_top(weights, rows, wanted.top)
-        return columns
+            weights = np.concatenate(cells([rule.posterior(x[at], t[at]) for rule, at in asked.blocks()]))
+            rows = np.bincount(asked.which, weights=observations.keys.rows).astype(np.int64)
+            columns["expected_rank"] = expected_rank(weights, rows)
+            columns["p_top"] = p_top(weights, rows, wanted.top)
+        return {name: column[asked.which] for name, column in columns.items()}
 
     def binning_error(self, observations: Observations) -> float:
         """How far binned exposures can have moved an estimate, relative to the estimate itself.
@@ -102,28 +134,31 @@ class Fit:
         E[theta | x, t] falls as t grows, with slope -Var[theta | x, t]. So the answer at any exposure of a bin lies
         between the answers at its two ends, and this is a bound, not an approximation.
         """
-        low, high = observations.bounds()
-        middle, first, last = (np.concatenate(list(self._estimates(observations, t))) for t in (None, low, high))
+        asked = self.questions(observations)
+        x, low, high = (each[asked.first] for each in (observations.count, *observations.bounds()))
+        t = observations.exposure[asked.first]
+        middle, first, last = (
+            np.concatenate([rule(x[at], exposure[at]) for rule, at in asked.blocks()]) for exposure in (t, low, high)
+        )
         moved = np.maximum(first - middle, middle - last)
         return float(np.max(np.divide(moved, middle, out=np.zeros_like(moved), where=middle > 0)))
 
-    def _estimates(self, observations: Observations, exposure: NDArray[np.float64] | None) -> Iterator[NDArray[Any]]:
-        for rule, at, x, t in self._blocks(observations):
-            yield rule(x, t if exposure is None else exposure[at])
-
-    def _blocks(
-        self, observations: Observations
-    ) -> Iterator[tuple[Rule, NDArray[np.intp], NDArray[Any], NDArray[Any]]]:
-        for group, at in observations.members().items():
-            if group not in self.rules:
-                known = ", ".join(map(str, self.rules))
-                raise InputError(f"group {group!r} was not in the fitted table (its groups: {known}): fit it first")
-            for part in np.array_split(at, 1 + (at.size - 1) // BLOCK):
-                yield self.rules[group], part, observations.count[part], observations.exposure[part]
+    def questions(self, observations: Observations) -> Questions:
+        """What the rules have to answer for these observations; a group without a rule is refused."""
+        number = {name: i for i, (_, names) in enumerate(self.shared) for name in names}
+        names, group = observations.groups
+        for name in names:
+            if name not in number:
+                known = some_of(list(number))
+                raise InputError(f"group {name!r} was not in the fitted table (its groups: {known}): fit it first")
+        rule = np.array([number[name] for name in names])[group]
+        first, which = distinct_rows(rule, observations.count, observations.exposure)
+        asked = np.bincount(rule[first], minlength=len(self.shared))
+        return Questions([each for each, _ in self.shared], asked, first, which)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fit as readable JSON; `Fit.load` reads it back."""
-        rules = [{"group": group, "rule": rule.record()} for group, rule in self.rules.items()]
+        rules = [{"groups": groups, "rule": rule.record()} for rule, groups in self.shared]
         record = {"format": FORMAT, "version": VERSION, "columns": asdict(self.columns), "rules": rules}
         with replacing(path) as partial:
             partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -136,7 +171,9 @@ class Fit:
             record = json.loads(Path(path).read_text(encoding="utf-8"))
             if record["format"] != FORMAT or record["version"] != VERSION:
                 raise ValueError(record["format"])
-            rules = {entry["group"]: Rule.from_record(entry["rule"], path) for entry in record["rules"]}
+            rules: dict[str | None, Rule] = {}
+            for entry in record["rules"]:
+                rules |= dict.fromkeys(entry["groups"], Rule.from_record(entry["rule"], path))
             return Fit(Columns(**record["columns"]), rules)
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, InputError):
@@ -145,17 +182,24 @@ class Fit:
 
 
 def fit_table(observations: Observations, method: Callable[[Tally], Rule]) -> Fit:
-    """Fit every group apart; exposures are binned for the fit where there are more than `FIT_LIMIT` observations."""
-    tallies = observations.tallies()
-    return Fit(observations.columns, {group: method(coarsened(tally)) for group, tally in tallies.items()})
+    """Fit every group apart; exposures are binned for the fit where there are more than `FIT_LIMIT` observations.
+
+    Groups with the same tally share one rule.
+    """
+    rules: dict[str | None, Rule] = {}
+    for tally, groups in observations.alike:
+        rules |= dict.fromkeys(groups, method(coarsened(tally)))
+    return Fit(observations.columns, {name: rules[name] for name in observations.groups[0]})
 
 
 def remarks(fit: Fit, observations: Observations) -> list[str]:
     """What a reader of the answers should know, one sentence each."""
     said = []
-    small = [f"{name} ({tally.n})" for name, tally in observations.tallies().items() if tally.n < FEW]
-    if small:
-        shown = ", ".join(small[:5]) + (f" and {len(small) - 5} more" if len(small) > 5 else "")
+    names, group = observations.groups
+    units = np.bincount(group, weights=observations.keys.rows)
+    few = np.flatnonzero(units < FEW)
+    if few.size:
+        shown = some_of([f"{names[i]} ({units[i]:.0f})" for i in few])
         where = (
             f"{observations.columns.group} {shown}: consider pooling" if observations.columns.group else "this table"
         )
@@ -165,11 +209,21 @@ def remarks(fit: Fit, observations: Observations) -> list[str]:
             f"exposures were binned in steps of {observations.width:.2g} on the log scale: "
             f"no estimate moves by more than {fit.binning_error(observations):.2g} of itself"
         )
-    for group, rule in fit.rules.items():
+    doubts: dict[str, list[str | None]] = {}
+    for name, rule in fit.rules.items():
         if rule.convergence is not None and not rule.convergence.reached:
-            where = "" if group is None else f" in {observations.columns.group} {group}"
-            said.append(f"{rule.method}{where} {rule.convergence}")
-    return said
+            doubts.setdefault(f"{rule.method} {rule.convergence}", []).append(name)
+        if isinstance(rule.prior, Prior) and len(rule.prior) == 1:
+            doubts.setdefault(f"{rule.method} {ONE_RATE}", []).append(name)
+    return said + of_groups(doubts, observations.columns.group)
+
+
+def of_groups(sentences: Mapping[str, Sequence[str | None]], column: str | None) -> list[str]:
+    """Every sentence once, with the groups it is about where there are groups."""
+    return [
+        sentence if column is None else f"{column} {some_of(groups)}: {sentence}"
+        for sentence, groups in sentences.items()
+    ]
 
 
 def narrow_intervals(fit: Fit) -> list[str]:

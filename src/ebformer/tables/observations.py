@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +19,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LIMIT = 30_000
-"""More distinct observations than this are answered in bins of log exposure."""
+"""More distinct observations than this are answered in bins of log exposure ..."""
+PER_GROUP = 100
+"""... unless they are fewer than this per group: to fit a group takes longer than to answer so many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +66,12 @@ class Observations:
     width: float
     missing: int
 
-    @property
+    @cached_property
     def count(self) -> Ints:
         """The count of each distinct observation."""
         return self.keys.count.astype(np.int64)
 
-    @property
+    @cached_property
     def exposure(self) -> Floats:
         """Its exposure; where exposures were binned, the middle of the bin on the log scale."""
         return np.exp((self.keys.exposure + 0.5) * self.width) if self.width else self.keys.exposure
@@ -78,21 +82,38 @@ class Observations:
             return self.exposure, self.exposure
         return np.exp(self.keys.exposure * self.width), np.exp((self.keys.exposure + 1) * self.width)
 
-    def members(self) -> dict[str | None, NDArray[np.intp]]:
-        """Where each group's observations are; without groups, all of them under None."""
+    @cached_property
+    def groups(self) -> tuple[list[str | None], NDArray[np.intp]]:
+        """The groups by name, sorted, and which of them each observation is of; without groups, all are of None."""
         if self.keys.group is None:
-            return {None: np.arange(self.keys.rows.size)}
-        names, which = np.unique(self.keys.group, return_inverse=True)
-        starts = np.cumsum(np.bincount(which))[:-1]
-        return dict(zip(map(str, names), np.split(np.argsort(which, kind="stable"), starts), strict=True))
+            return [None], np.zeros(self.keys.rows.size, dtype=np.intp)
+        texts = self.keys.group.tolist()
+        names = sorted(set(texts))
+        number = {name: i for i, name in enumerate(names)}
+        return names, np.fromiter(map(number.__getitem__, texts), dtype=np.intp, count=len(texts))
+
+    @cached_property
+    def alike(self) -> list[tuple[Tally, list[str | None]]]:
+        """The distinct tallies, and the groups that showed each: many small groups look the same and need one fit."""
+        names, group = self.groups
+        order = np.lexsort((self.keys.exposure, self.keys.count, group))
+        _, observation = distinct_rows(self.keys.count, self.keys.exposure, self.keys.rows)
+        shown, ends = observation[order], [0, *np.cumsum(np.bincount(group)).tolist()]
+        same: dict[bytes, list[int]] = {}
+        for i, (start, end) in enumerate(pairwise(ends)):
+            same.setdefault(shown[start:end].tobytes(), []).append(i)
+        exposure = None if self.columns.exposure is None else self.exposure
+        found = []
+        for members in same.values():
+            at = order[ends[members[0]] : ends[members[0] + 1]]
+            tally = Tally(self.count[at], self.keys.rows[at], None if exposure is None else exposure[at])
+            found.append((tally, [names[i] for i in members]))
+        return found
 
     def tallies(self) -> dict[str | None, Tally]:
-        """One tally per group."""
-        exposure = None if self.columns.exposure is None else self.exposure
-        return {
-            name: Tally(self.count[at], self.keys.rows[at], None if exposure is None else exposure[at])
-            for name, at in self.members().items()
-        }
+        """One tally per group, sorted by name."""
+        found = {name: tally for tally, names in self.alike for name in names}
+        return {name: found[name] for name in self.groups[0]}
 
 
 def observe(source: Source, columns: Columns, missing: Missing = "error") -> Observations:
@@ -106,7 +127,8 @@ def observe(source: Source, columns: Columns, missing: Missing = "error") -> Obs
     if columns.exposure is not None and source.distinct_exposures(columns, LIMIT) > LIMIT:
         width = FINEST
     found = source.distinct(columns, width)
-    if not width and columns.exposure is not None and found.rows.size > LIMIT:
+    most = LIMIT if found.group is None else max(LIMIT, PER_GROUP * len(set(found.group.tolist())))
+    if not width and columns.exposure is not None and found.rows.size > most:
         width = FINEST
         found = source.distinct(columns, width)
     if found.rows.size == 0:
@@ -120,7 +142,7 @@ def observe(source: Source, columns: Columns, missing: Missing = "error") -> Obs
     )
     if keys.rows.size == 0:
         raise InputError("every row has a missing entry: give at least one whole unit")
-    while width and keys.rows.size > LIMIT and width < 1.0:
+    while width and keys.rows.size > most and width < 1.0:
         width *= 2.0
         keys = merged(keys, np.floor(keys.exposure / 2.0))
     return Observations(columns, keys, width, missing=int(found.rows.sum() - keys.rows.sum()))
