@@ -1,5 +1,6 @@
 """The report as a reader meets it: a file opened in a real browser, without a network."""
 
+import csv
 import shutil
 import subprocess
 import sys
@@ -65,6 +66,15 @@ def test_everything_is_there_and_the_console_is_silent(page, browser):
     assert len(browser.find_elements("css selector", "figure svg[role=img]")) == 6
     assert len(browser.find_elements("css selector", "tbody tr")) == 300
     assert browser.get_log("browser") == []
+
+
+def test_the_first_sentence_tells_what_became_of_the_highest_raw_rate(page, browser):
+    with (page.parent / "league.csv").open() as file:
+        league = [(int(row["goals"]), int(row["games"])) for row in csv.DictReader(file)]
+    goals, games = max(league, key=lambda unit: unit[0] / unit[1])
+    browser.get(page.as_uri())
+    told = f"The highest raw rate, {goals} goals in {games} games, a rate of {goals / games:.4g}, is estimated at "
+    assert told in browser.find_element("css selector", "section").text
 
 
 def test_the_file_fetches_nothing(page, browser):

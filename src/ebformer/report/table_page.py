@@ -116,18 +116,20 @@ def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str,
         ]
     return Section(
         f"What shrinkage did{where}",
-        [_moved(tally, rule, unit), f"Model check: {check.sentence}.", *notes],
+        [_moved(tally, rule, table.fit.columns), f"Model check: {check.sentence}.", *notes],
         shown,
     )
 
 
-def _moved(tally: Tally, rule: Rule, unit: str) -> str:
+def _moved(tally: Tally, rule: Rule, columns: Columns) -> str:
     """The most telling example in one sentence: what became of the highest raw rate."""
     raw = tally.values / tally.exposures
     estimate = rule(tally.values, tally.exposures)
     top = int(raw.argmax())
-    exposed = "" if tally.exposure is None else f" at exposure {tally.exposures[top]:.4g}"
-    return f"The highest raw rate, {raw[top]:.4g} {unit}{exposed}, is estimated at {estimate[top]:.4g}."
+    seen = f"{tally.values[top]:,} {columns.count}"
+    if columns.exposure is not None:
+        seen += f" in {tally.exposures[top]:.4g} {columns.exposure}, a rate of {raw[top]:.4g}"
+    return f"The highest raw rate, {seen}, is estimated at {estimate[top]:.4g}."
 
 
 def _extremes(table: Shrunken) -> Section:
