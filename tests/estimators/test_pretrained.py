@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import pickle
 import shutil
+import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
+from ebformer.check import ModelWarning
 from ebformer.errors import EbformerError, ExposureError, InputError, NoPriorError, WeightsError
 from ebformer.estimators.contract import check_estimator
 from ebformer.estimators.pretrained import Pretrained
 from ebformer.rule import Rule
+from ebformer.tables.shrinking import shrink
 from ebformer.tally import Tally
 from ebformer.transformer import weights, zoo
 from ebformer.transformer.architecture import Architecture
+from ebformer.transformer.estimates import OutsideTrainingRange
 from ebformer.transformer.weights import Weights
 
 CONFIG = Architecture(layers=4, width=16, heads=4)
@@ -69,6 +75,28 @@ def test_a_common_exposure_divides_the_rates_and_others_are_refused(folder: Path
         network(Tally.of([3, 4], exposure=[1.0, 2.0]))
     with pytest.raises(NoPriorError):
         exposed.posterior(3)
+
+
+def test_a_fit_outside_the_training_range_is_warned_about_once_and_at_the_line_that_asked_for_it() -> None:
+    trained = {"x": [0, 500], "n": [32, 10**5]}
+    network = Pretrained("mine", replace(some_weights(0), provenance={"range": trained}))
+    table = pl.DataFrame({"goals": [0, 1, 5]})
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", OutsideTrainingRange)
+        warnings.simplefilter("ignore", ModelWarning)
+        rule = network(Tally.of([0, 1, 2, 3]))
+        rule([0, 9])
+        rule([0, 9])
+        shrink(table, "goals", method=network)
+        rule([4, 501])
+    assert [str(one.message).partition(",")[0] for one in said] == ["n = 4", "n = 3", "x = 501"]
+    lines = Path(__file__).read_text().splitlines()
+    shown = [lines[one.lineno - 1].strip() for one in said if one.filename == __file__]
+    assert shown == [
+        "rule = network(Tally.of([0, 1, 2, 3]))",
+        'shrink(table, "goals", method=network)',
+        "rule([4, 501])",
+    ]
 
 
 def test_a_saved_rule_answers_the_same_and_refuses_other_weights(folder: Path) -> None:

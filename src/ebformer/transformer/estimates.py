@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from collections.abc import Sequence
@@ -36,9 +37,14 @@ def estimate(
 ) -> Floats:
     """The estimates at the distinct values of the tally, or `at` other values.
 
-    A value asked for is a token of weight 0: it attends to the whole tally and nobody attends to it.
+    A value asked for is a token of weight 0: it attends to the whole tally and nobody attends to it. Outside the range
+    of training there is a warning: about the tally when its own values are asked for, about the other values when they
+    are, so that one fit is not warned about again with every question.
     """
-    warn_outside_range(weights, [tally], at)
+    if at is None:
+        warn_outside_range(weights, [tally.values], [tally.n])
+    else:
+        warn_outside_range(weights, [at], [])
     network, (x, share, n) = ready(weights, precision), rectangle([tally])
     if at is None:
         return np.asarray(forward(network, x, share, n)[0])
@@ -56,7 +62,7 @@ def estimate_many(
 
     Tallies of similar length share a rectangle; padding is a token of weight 0. The rectangles run on all cores.
     """
-    warn_outside_range(weights, tallies)
+    warn_outside_range(weights, [tally.values for tally in tallies], [tally.n for tally in tallies])
     network = ready(weights, precision)
     answers: list[Floats] = [np.empty(0)] * len(tallies)
 
@@ -77,22 +83,33 @@ def activations(weights: Weights[Architecture], tally: Tally, precision: Precisi
 
 
 def warn_outside_range(
-    weights: Weights[Architecture], tallies: Sequence[Tally], at: NDArray[np.int64] | None = None
+    weights: Weights[Architecture], counts: Sequence[NDArray[np.int64]], sizes: Sequence[int]
 ) -> None:
     """One `OutsideTrainingRange` warning if a count is larger, or n smaller or larger, than training covered."""
-    counts = [tally.values for tally in tallies] + ([] if at is None or not at.size else [at])
-    sizes = [tally.n for tally in tallies]
     (_, x_high), (n_low, n_high) = weights.trained_range("x"), weights.trained_range("n")
+    largest = max((int(values.max()) for values in counts if values.size), default=0)
     for name, asked, low, high in (
-        ("x", max(int(values.max()) for values in counts), 0, x_high),
-        ("n", min(sizes), n_low, np.inf),
-        ("n", max(sizes), 0, n_high),
+        ("x", largest, 0, x_high),
+        ("n", min(sizes, default=n_low), n_low, np.inf),
+        ("n", max(sizes, default=0), 0, n_high),
     ):
         if not low <= asked <= high:
             trained = f"{low:,.0f} and more" if np.isinf(high) else f"at most {high:,.0f}"
             message = f"{name} = {asked:,}, but this network was trained for {trained}: compare with npmle"
-            warnings.warn(message, OutsideTrainingRange, stacklevel=3)
+            warnings.warn(message, OutsideTrainingRange, stacklevel=callers_level())
             return
+
+
+def callers_level() -> int:
+    """The stack level, from the function that asks, of the first frame outside this package.
+
+    A warning with this level names the line of whoever called ebformer, however deep inside it arose.
+    """
+    package = __name__.partition(".")[0]
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def rectangle(tallies: Sequence[Tally]) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
