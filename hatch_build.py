@@ -27,8 +27,10 @@ class Kernels(BuildHookInterface[Any]):
         source = Path(self.root, SOURCE)
         try:
             library = compile_kernels(source, source.parent)
-        except (OSError, subprocess.CalledProcessError):
-            self.app.display_warning(f"{compiler()} did not compile kernels.c: numpy will run the transformers, slower")
+        except (OSError, subprocess.CalledProcessError) as error:
+            self.app.display_warning(
+                f"{compiler()} did not compile kernels.c ({reason(error)}): numpy will run the transformers, slower"
+            )
             return
         for stale in set(source.parent.glob("kernels-*.so")) - {library}:
             stale.unlink(missing_ok=True)  # another installation may have been faster
@@ -48,6 +50,14 @@ def compile_kernels(source: Path, folder: Path) -> Path:
         command = [*shlex.split(compiler()), *FLAGS, str(source), "-o", str(partial), "-lm"]
         subprocess.run(command, check=True, capture_output=True)
         return partial.replace(library)
+
+
+def reason(error: OSError | subprocess.CalledProcessError) -> str:
+    """The first line in which the compiler speaks of an error, or else its first line, or else its exit code."""
+    if isinstance(error, OSError):
+        return str(error)
+    said = [line.strip() for line in error.stderr.decode(errors="replace").splitlines() if line.strip()]
+    return next((line for line in said if "error:" in line), said[0] if said else f"exit {error.returncode}")
 
 
 def compiler() -> str:

@@ -231,6 +231,21 @@ def test_a_library_appears_whole_or_not_at_all(
     assert list(folder.iterdir()) == []
 
 
+def test_the_first_error_of_the_compiler_is_passed_on(build: ModuleType, tmp_path: Path) -> None:
+    if shutil.which(build.compiler()) is None:
+        pytest.skip("there is no C compiler")
+    source = tmp_path / "broken.c"
+    source.write_text(
+        '#warning "not this line"\nint first(void) { return nothing; }\nint second(void) { return no; }\n'
+    )
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        build.compile_kernels(source, tmp_path)
+    said = build.reason(failed.value)
+    assert "broken.c:2:" in said
+    assert "error:" in said
+    assert "\n" not in said
+
+
 @pytest.mark.parametrize("compiler", ["cc", "false", "no-such-compiler"])
 def test_installing_needs_no_compiler(
     compiler: str,
@@ -261,7 +276,10 @@ def test_installing_needs_no_compiler(
     else:
         assert libraries == []
         assert wheel.name.endswith("-py3-none-any.whl")
-        assert f"{compiler} did not compile kernels.c" in capsys.readouterr().err
+        why = {"false": "exit 1", "no-such-compiler": "[Errno 2] No such file or directory: 'no-such-compiler'"}[
+            compiler
+        ]
+        assert f"{compiler} did not compile kernels.c ({why}): numpy will run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("n", [1, 100, 10_000, 10**9])
