@@ -3,6 +3,8 @@
 import inspect
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,11 @@ def test_the_names_of_type_checkers_and_of_readers_agree() -> None:
     source = inspect.getsource(ebformer)
     for name, home in ebformer.HOMES.items():
         assert f"from ebformer.{home} import {name} as {name}" in source
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert ebformer.__version__ == project["version"]
 
 
 def test_unknown_names_are_attribute_errors() -> None:

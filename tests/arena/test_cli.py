@@ -18,20 +18,8 @@ def invoke(*arguments):
 
 def test_the_example_of_the_issue_runs_and_resumes(tmp_path):
     table = tmp_path / "losses.csv"
-    call = [
-        "--world",
-        "multinomial",
-        "--n",
-        "64,128",
-        "--priors",
-        "5",
-        "--workers",
-        "1",
-        "--seed",
-        "0",
-        "-o",
-        str(table),
-    ]
+    design = ["--world", "multinomial", "--n", "64,128", "--priors", "5", "--seed", "0"]
+    call = [*design, "--workers", "1", "-o", str(table)]
     first = invoke(*call, "--estimators", "mle,robbins")
     assert "Mean regret" in first.output
     assert "Plackett-Luce" in first.output
