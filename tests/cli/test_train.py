@@ -55,6 +55,12 @@ def test_a_recipe_file_is_a_recipe_and_minutes_become_steps(tmp_path: Path) -> N
     assert first == second
 
 
+def test_a_leg_without_the_one_before_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="train T24r-long there first"):
+        call("T24r-short", "--folder", str(tmp_path / "T24r-short"))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(InputError, match="neither a recipe"):
         call("T25r")

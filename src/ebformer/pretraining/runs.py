@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from ebformer.atomic import replacing
 from ebformer.errors import InputError
 from ebformer.pretraining.loop import Row, train
 from ebformer.pretraining.network import Network
@@ -58,11 +59,17 @@ def _begin(folder: Path, recipe: Recipe, minutes: float | None, resume: bool) ->
         if not resume:
             raise InputError(f"{folder} already holds a run: continue it with --resume, or choose another folder")
         return Recipe.from_description(json.loads(written.read_text()))
+    for name in recipe.start:
+        if not (folder.parent / name / "state.pt").exists() and name not in zoo.names("transformer"):
+            raise InputError(
+                f"this recipe starts from {name}, which is not in {folder.parent}: train {name} there first"
+            )
     if minutes is not None:
         steps = max(1, int(60 * minutes / seconds_per_step(recipe)))
         recipe = replace(recipe, training=replace(recipe.training, steps=steps))
     folder.mkdir(parents=True, exist_ok=True)
-    written.write_text(json.dumps(recipe.describe(), indent=2) + "\n")
+    with replacing(written) as partial:
+        partial.write_text(json.dumps(recipe.describe(), indent=2) + "\n", encoding="utf-8")
     return recipe
 
 
@@ -137,7 +144,7 @@ def averaged(folder: Path) -> tuple[Recipe, Network, list[Row]]:
 def ship(folder: Path, path: Path) -> Weights[Architecture]:
     """Write the averaged weights of a run to a file, with the recipe and what it took, and read them back."""
     recipe, network, log = averaged(folder)
-    sizes = [leg.n for leg in legs(recipe)]
+    sizes = [leg.n for leg in lineage(recipe)]
     largest = int(500 if recipe.theta_max is None else recipe.theta_max)
     provenance = {
         "recipe": recipe.describe(),
@@ -153,9 +160,9 @@ def ship(folder: Path, path: Path) -> Weights[Architecture]:
     return weights_file.load(path)
 
 
-def legs(recipe: Recipe) -> list[Recipe]:
+def lineage(recipe: Recipe) -> list[Recipe]:
     """The recipe and those it started from: what the weights have seen in all."""
-    return [recipe, *(leg for name in recipe.start if name in RECIPES for leg in legs(RECIPES[name]))]
+    return [recipe, *(leg for name in recipe.start if name in RECIPES for leg in lineage(RECIPES[name]))]
 
 
 def arrays(network: nn.Module) -> dict[str, np.ndarray]:
