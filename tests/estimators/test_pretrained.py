@@ -12,11 +12,15 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ebformer.check import ModelWarning
 from ebformer.errors import EbformerError, ExposureError, InputError, NoPriorError, WeightsError
 from ebformer.estimators.contract import check_estimator
-from ebformer.estimators.pretrained import Pretrained
+from ebformer.estimators.pretrained import Pretrained, mean_in_agreement
+from ebformer.posterior import bayes_rule
+from ebformer.prior import Prior
 from ebformer.rule import Rule
 from ebformer.tables.shrinking import shrink
 from ebformer.tally import Tally
@@ -97,6 +101,43 @@ def test_a_fit_outside_the_training_range_is_warned_about_once_and_at_the_line_t
         'shrink(table, "goals", method=network)',
         "rule([4, 501])",
     ]
+
+
+@pytest.mark.filterwarnings("ignore::ebformer.transformer.estimates.OutsideTrainingRange")
+@pytest.mark.parametrize("name", zoo.names("transformer"))
+def test_after_n_zeros_no_rate_is_above_three_in_n(name: str) -> None:
+    for n in (1, 100, 10**4, 10**9, 10**15):
+        assert Pretrained(name)(Tally([0], [n]))(0) <= 3 / n * (1 + 1e-12)
+
+
+@given(
+    mean=st.floats(0.0, 100.0),
+    x=st.integers(0, 100),
+    n=st.integers(1, 10**12),
+)
+def test_a_mean_estimate_is_moved_only_if_it_contradicts_the_mean_count_and_then_no_farther_than_needed(
+    mean: float, x: int, n: int
+) -> None:
+    """(m - c)^2 <= 3 m / n after the move; it was not so before, and is so with equality after."""
+    tally = Tally([x], [n])
+    factor = mean_in_agreement(np.array([mean]), tally)
+    moved = factor * mean
+    apart, allowed = (moved - x) ** 2, 3 * moved / n
+    if factor == 1.0:
+        assert mean == 0.0 or apart <= allowed + 1e-9 * (x + mean) ** 2
+    else:
+        assert (mean - x) ** 2 > 3 * mean / n * (1 - 1e-9)
+        assert apart == pytest.approx(allowed, rel=1e-3, abs=1e-9 * (x + 1 / n) ** 2)
+
+
+def test_the_bayes_rule_itself_agrees_with_the_mean_count() -> None:
+    """The premise: for priors of all kinds, at most a few samples in a hundred would have their estimates scaled."""
+    rng, moved = np.random.default_rng(0), []
+    for _ in range(300):
+        prior = Prior(rng.gamma(0.3, 10.0, size=4), rng.dirichlet(np.ones(4)))
+        tally = Tally.of(rng.poisson(prior.draw(200, rng)))
+        moved.append(mean_in_agreement(bayes_rule(prior, tally.values), tally) != 1.0)
+    assert np.mean(moved) < 0.09  # P(|z| > sqrt(3)) = 0.083, reached where the rates hardly differ
 
 
 def test_a_saved_rule_answers_the_same_and_refuses_other_weights(folder: Path) -> None:

@@ -37,13 +37,25 @@ class NetworkRule(CurveRule):
     fitted: Floats = field(repr=False)
     """[u], at `tally.values`."""
     precision: Precision = "float32"
+    scale: float = 1.0
+    """What the answers of the network are multiplied by: `mean_in_agreement`, where it fits the tally."""
+
+    @classmethod
+    def of(
+        cls, method: str, tally: Tally, weights: Weights[Architecture], precision: Precision, **common: Any
+    ) -> NetworkRule:
+        """Run the network once on the distinct values of the tally."""
+        rates = _rates(weights, tally, None, precision)
+        scale = mean_in_agreement(rates, tally)
+        return cls(method, tally, weights, scale * rates, precision, scale, **common)
 
     def curve(self, x: Floats) -> Floats:
         """The estimates at any whole numbers x [u] up to 2^53."""
         at = np.minimum(np.searchsorted(self.tally.values, x), len(self.tally) - 1)
         answers, unseen = self.fitted[at], self.tally.values[at] != x
         if unseen.any():
-            answers[unseen] = _rates(self.weights, self.tally, whole_numbers(x[unseen], "x"), self.precision)
+            asked = whole_numbers(x[unseen], "x")
+            answers[unseen] = self.scale * _rates(self.weights, self.tally, asked, self.precision)
         return answers
 
     def _content(self) -> dict[str, Any]:
@@ -69,8 +81,7 @@ class NetworkRule(CurveRule):
                 f"{weights.sha256}): fit the tally again, or install the ebformer that wrote the rule"
             )
         precision: Precision = "float64" if content["precision"] == "float64" else "float32"
-        fitted = _rates(weights, tally, None, precision)
-        return cls(tally=tally, weights=weights, fitted=fitted, precision=precision, **common)
+        return cls.of(tally=tally, weights=weights, precision=precision, **common)
 
 
 def _rates(weights: Weights[Architecture], tally: Tally, at: NDArray[np.int64] | None, precision: Precision) -> Floats:
@@ -78,12 +89,31 @@ def _rates(weights: Weights[Architecture], tally: Tally, at: NDArray[np.int64] |
     return np.maximum(estimate(weights, tally, at, precision), 0.0)
 
 
+def mean_in_agreement(rates: Floats, tally: Tally) -> float:
+    """The factor that brings the mean estimate m into the score interval of the mean count c; 1 if it lies there.
+
+    Whatever the prior, E theta_G(x) = E x, and E (x - theta_G(x))^2 <= E (x - theta)^2 = E x since theta_G(x) is a
+    conditional mean. So for n Bayes estimates (m - c)^2 <= 3 m / n, but for chance. After n zeros this is the rule of
+    three, m <= 3 / n; a network that was trained on larger rates, and reads n up to a point only, does not know it.
+
+    >>> round(0.03 * mean_in_agreement(np.array([0.03]), Tally([0], [10**9])), 15)
+    3e-09
+    >>> mean_in_agreement(np.array([1.1, 2.9]), Tally([1, 3], [50, 50]))
+    1.0
+    """
+    n = tally.n
+    c, m = float(tally.multiplicity @ tally.values) / n, float(tally.multiplicity @ rates) / n
+    middle, reach = c + 1.5 / n, np.sqrt(3.0 / n * (c + 0.75 / n))
+    return float(np.clip(m, middle - reach, middle + reach) / m) if m > 0 else 1.0
+
+
 @dataclass(frozen=True)
 class Pretrained(Estimator):
     """A network that was pre-trained on synthetic worlds: shipped ones go by their name in the zoo.
 
     Beyond the counts and sample sizes it was trained for it still answers, with an `OutsideTrainingRange` warning.
-    Nothing makes a network monotone in x.
+    Where its mean estimate contradicts the mean count, all estimates are scaled (`mean_in_agreement`); this is rare
+    unless events are. Nothing makes a network monotone in x.
 
     >>> rule = Pretrained("T24r")(Tally([0, 1, 2, 3], [600, 250, 100, 50]))
     >>> bool(0 < rule(0) < rule(3) < 3), rule([0, 40]).shape
@@ -115,5 +145,4 @@ class Pretrained(Estimator):
 
     def fit(self, tally: Tally) -> NetworkRule:
         """Run the network once on the distinct values of the tally."""
-        fitted = _rates(self.network, tally, None, self.precision)
-        return NetworkRule(self.name, tally, self.network, fitted, self.precision)
+        return NetworkRule.of(self.name, tally, self.network, self.precision)
