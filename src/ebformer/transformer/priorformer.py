@@ -60,10 +60,10 @@ class PriorformerConfig:
     """What determines a priorformer.
 
     >>> PriorformerConfig().parameters
-    151840
+    212576
     """
 
-    blocks: int = 5
+    blocks: int = 7
     width: int = 48
     heads: int = 4
     reach: int = 32
