@@ -37,8 +37,8 @@ class NetworkRule(CurveRule):
     fitted: Floats = field(repr=False)
     """[u], at `tally.values`."""
     precision: Precision = "float32"
-    scale: float = 1.0
-    """What the answers of the network are multiplied by: `mean_in_agreement`, where it fits the tally."""
+    excess: float = 0.0
+    """What is taken off the answers of the network, none falling below 0: `excess_over_mean`."""
 
     @classmethod
     def of(
@@ -46,8 +46,8 @@ class NetworkRule(CurveRule):
     ) -> NetworkRule:
         """Run the network once on the distinct values of the tally."""
         rates = _rates(weights, tally, None, precision)
-        scale = mean_in_agreement(rates, tally)
-        return cls(method, tally, weights, scale * rates, precision, scale, **common)
+        excess = excess_over_mean(rates, tally)
+        return cls(method, tally, weights, np.maximum(rates - excess, 0.0), precision, excess, **common)
 
     def curve(self, x: Floats) -> Floats:
         """The estimates at any whole numbers x [u] up to 2^53."""
@@ -55,7 +55,8 @@ class NetworkRule(CurveRule):
         answers, unseen = self.fitted[at], self.tally.values[at] != x
         if unseen.any():
             asked = whole_numbers(x[unseen], "x")
-            answers[unseen] = self.scale * _rates(self.weights, self.tally, asked, self.precision)
+            rates = _rates(self.weights, self.tally, asked, self.precision)
+            answers[unseen] = np.maximum(rates - self.excess, 0.0)
         return answers
 
     def _content(self) -> dict[str, Any]:
@@ -89,22 +90,26 @@ def _rates(weights: Weights[Architecture], tally: Tally, at: NDArray[np.int64] |
     return np.maximum(estimate(weights, tally, at, precision), 0.0)
 
 
-def mean_in_agreement(rates: Floats, tally: Tally) -> float:
-    """The factor that brings the mean estimate m into the score interval of the mean count c; 1 if it lies there.
+def excess_over_mean(rates: Floats, tally: Tally) -> float:
+    """The least d >= 0 for which the mean m of max(rates - d, 0) is no larger than the mean count c allows.
 
     Whatever the prior, E theta_G(x) = E x, and E (x - theta_G(x))^2 <= E (x - theta)^2 = E x since theta_G(x) is a
     conditional mean. So for n Bayes estimates (m - c)^2 <= 3 m / n, but for chance. After n zeros this is the rule of
     three, m <= 3 / n; a network that was trained on larger rates, and reads n up to a point only, does not know it.
+    Of all estimates with such a mean, max(rates - d, 0) are the nearest in mean square: a projection onto a convex set,
+    so nearer than before to all Bayes estimates in it.
 
-    >>> round(0.03 * mean_in_agreement(np.array([0.03]), Tally([0], [10**9])), 15)
-    3e-09
-    >>> mean_in_agreement(np.array([1.1, 2.9]), Tally([1, 3], [50, 50]))
-    1.0
+    >>> round(0.03 - excess_over_mean(np.array([0.03]), Tally([0], [10**6])), 12)
+    3e-06
+    >>> excess_over_mean(np.array([1.1, 2.9]), Tally([1, 3], [50, 50]))
+    0.0
     """
-    n = tally.n
-    c, m = float(tally.multiplicity @ tally.values) / n, float(tally.multiplicity @ rates) / n
-    middle, reach = c + 1.5 / n, np.sqrt(3.0 / n * (c + 0.75 / n))
-    return float(np.clip(m, middle - reach, middle + reach) / m) if m > 0 else 1.0
+    n, c = tally.n, float(tally.multiplicity @ tally.values) / tally.n
+    most = c + 1.5 / n + np.sqrt(3.0 / n * (c + 0.75 / n))
+    order = np.argsort(-rates)
+    units = tally.multiplicity[order]
+    # The mean of max(rates - d, 0) is the largest, over k, sum of (rates - d) units / n over the k highest rates.
+    return max(0.0, float(np.max((np.cumsum(units * rates[order]) - n * most) / np.cumsum(units))))
 
 
 @dataclass(frozen=True)
@@ -112,8 +117,8 @@ class Pretrained(Estimator):
     """A network that was pre-trained on synthetic worlds: shipped ones go by their name in the zoo.
 
     Beyond the counts and sample sizes it was trained for it still answers, with an `OutsideTrainingRange` warning.
-    Where its mean estimate contradicts the mean count, all estimates are scaled (`mean_in_agreement`); this is rare
-    unless events are. Nothing makes a network monotone in x.
+    Where its mean estimate is larger than the mean count allows, all estimates fall by as much as that takes
+    (`excess_over_mean`); this is rare unless events are. Nothing makes a network monotone in x.
 
     >>> rule = Pretrained("T24r")(Tally([0, 1, 2, 3], [600, 250, 100, 50]))
     >>> bool(0 < rule(0) < rule(3) < 3), rule([0, 40]).shape
