@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import importlib.util
+import pickle
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -341,6 +343,13 @@ def test_a_block_of_priorformer_is_that_of_numpy_in_double_precision(
     exact = one_block(config, stretch, np.float64).in_numpy(h.astype(np.float64), features.astype(np.float64))
     for ours, numpys in zip(found, exact, strict=True):
         np.testing.assert_allclose(ours, numpys, rtol=0, atol=2e-6 * max(1.0, stretch) ** 5)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda block: pickle.loads(pickle.dumps(block))])
+def test_a_copy_of_a_block_reads_its_own_arrays(again: Callable[[kernels.NearBlock], kernels.NearBlock]) -> None:
+    """Else it would read memory that is free once the original is gone, or that of another process."""
+    copied = again(one_block(PriorformerConfig(blocks=1), 1.0, np.float32).compiled)
+    assert copied.addresses == kernels.addresses(*copied.rows)
 
 
 @pytest.mark.usefixtures("compiled")

@@ -122,6 +122,11 @@ class NearBlock:
         self.addresses = addresses(*self.rows)
         self.fits = d // heads in NEAR_COORDINATES and 4 * d <= ROWS and self.reach <= LARGEST_REACH
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy, or a block sent to another process, has its arrays elsewhere."""
+        self.__dict__ |= state
+        self.addresses = addresses(*self.rows)
+
     def __call__(self, h: Array, features: Array) -> tuple[Array, Array] | None:
         """The state h [j, d] and features [j, f] to the next state and to what is said of the atoms [j, answers].
 
