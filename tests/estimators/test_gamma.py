@@ -88,10 +88,11 @@ def test_counts_that_spread_less_than_poisson_make_a_point_mass(
     assert str(rule.convergence).endswith("what the likelihood gains from unequal rates = 0")
 
 
-def test_a_single_large_count_among_many_zeros() -> None:
-    prior, convergence = maximum_likelihood(Tally([0, 10**5], [10**9, 1]))
+@pytest.mark.parametrize(("x", "zeros"), [(10**5, 10**9), (9 * 10**15, 10)])
+def test_a_single_large_count_among_zeros(x: int, zeros: int) -> None:
+    prior, convergence = maximum_likelihood(Tally([0, x], [zeros, 1]))
     assert convergence.reached
-    assert prior.mean == pytest.approx(1e5 / (10**9 + 1))
+    assert prior.mean == pytest.approx(x / (zeros + 1))
 
 
 def test_a_common_exposure_divides_the_answer() -> None:

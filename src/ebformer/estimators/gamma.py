@@ -74,8 +74,10 @@ def maximum_likelihood(tally: Tally) -> tuple[AnyPrior, Convergence]:
         steps += 1
         a = np.exp(log_shape)
         mu_t = mean(a) * t
-        d = (x - mu_t) / (a + mu_t)
-        return float(a * (m @ (digamma_minus_log(x + a) - digamma_minus_log(a) + np.log1p(d) - d)))
+        off = x - mu_t
+        # log((x + a) / (a + mu t)), which is small where shapes are large and finite where counts are 0.
+        log_ratio = np.sign(off) * np.log1p(np.abs(off) / (a + np.minimum(x, mu_t)))
+        return float(a * (m @ (digamma_minus_log(x + a) - digamma_minus_log(a) + log_ratio - off / (a + mu_t))))
 
     spread = float(m @ ((x - pooled * t) ** 2 - x))
     if spread <= 0 or (x / t).min() == (x / t).max() or score(np.log(LARGEST_SHAPE)) >= 0:
