@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ebformer.posterior import BLOCK, AnyPrior, Floats, log_marginal
+from ebformer.posterior import AnyPrior, Floats, at_once, log_marginal
 from ebformer.prior import GammaPrior
 from ebformer.tally import Tally
 
@@ -76,7 +76,7 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
 
 def pit_interval(prior: AnyPrior, tally: Tally) -> tuple[Floats, Floats]:
     """F(x - 1) and F(x) of the fitted marginal for each observation: the PIT of its units is uniform between them."""
-    blocks = np.array_split(np.arange(len(tally)), 1 + len(tally) // BLOCK)
+    blocks = np.array_split(np.arange(len(tally)), 1 + len(tally) // at_once(prior))
     high = np.concatenate([_marginal_cdf(prior, tally.values[at], tally.exposures[at]) for at in blocks])
     pmf = np.concatenate([np.exp(log_marginal(prior, tally.values[at], tally.exposures[at])) for at in blocks])
     return np.clip(high - pmf, 0.0, 1.0), np.clip(high, 0.0, 1.0)

@@ -17,8 +17,8 @@ from ebformer.prior import GammaPrior, GridPrior, Prior
 Floats = NDArray[np.float64]
 AnyPrior = Prior | GammaPrior
 
-BLOCK = 4096
-"""Observations are weighed against all atoms in blocks of this many, which bounds the memory."""
+ENTRIES = 2**21
+"""Observations are weighed against all atoms in blocks of this many numbers, which bounds the memory."""
 
 
 class Posterior(Protocol):
@@ -69,6 +69,15 @@ def probabilities(q: ArrayLike) -> Floats:
     return levels
 
 
+def at_once(prior: AnyPrior | None) -> int:
+    """How many observations to weigh against all atoms of a prior at a time; without atoms, `ENTRIES`.
+
+    >>> at_once(Prior([1.0, 3.0], [0.5, 0.5])) * 2 == at_once(None) == ENTRIES
+    True
+    """
+    return max(1, ENTRIES // len(prior)) if isinstance(prior, Prior) else ENTRIES
+
+
 def log_marginal(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Floats:
     """log f_G(x) = log E_G[p(x | theta)], broadcasting x and exposure.
 
@@ -85,9 +94,10 @@ def bayes_rule(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Floa
     [1.0, 3.0]
     """
     counts, t = observations(x, exposure)
-    if counts.size <= BLOCK or isinstance(prior, GammaPrior):
+    block = at_once(prior)
+    if counts.size <= block or isinstance(prior, GammaPrior):
         return _posterior(prior, counts, t).mean
-    parts = np.array_split(np.stack([counts.ravel(), t.ravel()]), -(-counts.size // BLOCK), axis=1)
+    parts = np.array_split(np.stack([counts.ravel(), t.ravel()]), -(-counts.size // block), axis=1)
     return np.concatenate([_posterior(prior, *part).mean for part in parts]).reshape(counts.shape)
 
 
@@ -122,7 +132,7 @@ def likely_counts(prior: Prior, exposure: float = 1.0) -> list[NDArray[np.int64]
     """
     low, high = prior.atoms[0] * exposure, prior.atoms[-1] * exposure
     first, last = max(0, int(low - 9 * np.sqrt(low))), int(high + 9 * np.sqrt(high) + 30)
-    return np.array_split(np.arange(first, last + 1), 1 + (last - first) // BLOCK)
+    return np.array_split(np.arange(first, last + 1), 1 + (last - first) // at_once(prior))
 
 
 def observations(x: ArrayLike, exposure: ArrayLike) -> tuple[Floats, Floats]:

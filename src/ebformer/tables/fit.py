@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ebformer.atomic import replacing
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.errors import InputError
+from ebformer.posterior import at_once
 from ebformer.prior import Prior
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
@@ -24,8 +25,6 @@ from ebformer.tables.observations import Observations
 from ebformer.tally import Tally
 
 FORMAT, VERSION = "ebformer-fit", 2
-BLOCK = 4096
-"""Observations answered at a time, which bounds the memory of a posterior."""
 FEW = 30
 """A group with fewer rows than this says little about its own prior."""
 ONE_RATE = (
@@ -71,10 +70,11 @@ class Questions:
     which: NDArray[np.intp]
 
     def blocks(self) -> Iterator[tuple[Rule, slice]]:
-        """Every rule and its questions, at most `BLOCK` at a time."""
+        """Every rule and its questions, as many at a time as bound the memory of a posterior."""
         for rule, size, end in zip(self.rules, self.asked.tolist(), np.cumsum(self.asked).tolist(), strict=True):
-            for start in range(end - size, end, BLOCK):
-                yield rule, slice(start, min(start + BLOCK, end))
+            block = at_once(rule.prior)
+            for start in range(end - size, end, block):
+                yield rule, slice(start, min(start + block, end))
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class Fit:
             for entry in record["rules"]:
                 rules |= dict.fromkeys(entry["groups"], Rule.from_record(entry["rule"], path))
             return Fit(Columns(**record["columns"]), rules)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{path} is not a saved fit of version {VERSION}: {advice}") from error

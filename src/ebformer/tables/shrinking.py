@@ -19,7 +19,7 @@ from ebformer.tables.checking import check_fit, warnings_of
 from ebformer.tables.columns import Columns, Missing, room_for
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
-from ebformer.tables.fit import BLOCK, Wanted, fit_table, narrow_intervals, remarks
+from ebformer.tables.fit import Wanted, fit_table, narrow_intervals, remarks
 from ebformer.tables.observations import Source, observe
 from ebformer.tables.spark import SparkTable
 from ebformer.tally import Tally, exposures, whole_numbers
@@ -95,5 +95,4 @@ def estimate(
     t = None if t is None else np.broadcast_to(t, x.shape)
     rule = find(method)(coarsened(Tally.of(x, t)))
     first, which = distinct_rows(x, t)
-    blocks = np.array_split(first, 1 + first.size // BLOCK)
-    return np.asarray(np.concatenate([rule(x[at], None if t is None else t[at]) for at in blocks])[which])
+    return np.asarray(rule(x[first], None if t is None else t[first])[which])
