@@ -198,3 +198,4 @@ def test_the_cells_of_a_grid_touch_hold_their_atoms_and_scale_with_the_rates(pri
     scaled = grid.scaled(factor)
     assert isinstance(scaled, GridPrior)
     assert scaled.edges == pytest.approx(factor * grid.edges, rel=1e-9, abs=1e-12)
+    assert grid == GridPrior(prior.atoms, prior.weights) != prior != grid  # what is equal has equal intervals

@@ -74,7 +74,7 @@ class Prior:
         return int(self.atoms.size)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Prior):
+        if type(other) is not type(self):
             return NotImplemented
         return np.array_equal(self.atoms, other.atoms) and np.array_equal(self.weights, other.weights)
 
