@@ -50,7 +50,7 @@ class PriorformerRecipe:
     neural_when_small: float = 2.5
     """Below so many units the neural world counts so many times: a small sample hardly tells its world."""
     edged_when_large: float = 2.5
-    """From there on the edged priors count so many times: their neural kin is told apart, at some price, by then."""
+    """From there on the edged priors count so many times: the worlds are told apart by then, and these are hardest."""
     exposed: float = 1 / 6
     """Share of steps whose units have unequal exposures, spread over up to two decades."""
     discount: float = 0.8

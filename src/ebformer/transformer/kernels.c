@@ -294,6 +294,15 @@ INLINE void rms_normalise(pair *x, int64_t rows) {
     }
 }
 
+/* h += W x + w for the d rows of a tile of the state; y is the new state, normalised. */
+INLINE void add_and_read(pair *y, float *h, const float *weight, const float *bias, const pair *x, int64_t d,
+                         int64_t inputs, int64_t row, int64_t left) {
+    affine(y, weight, bias, x, d, inputs);
+    add_tile(h, y, d, row, left);
+    load_tile(y, h, d, row, left);
+    rms_normalise(y, d);
+}
+
 /* One head in which cell i attends to the cells j within reach, with nearness[i - j] added to the logit: far below the
  * others out of reach, and there to be read BEYOND it. Logits count in powers of two. */
 INLINE void near_head(const int C, float *queries, const float *keys, const float *values, const float *nearness,
@@ -330,12 +339,9 @@ TARGET void near_block(float *h, const float *features, float *moves, float *qkv
     pair x[ROWS], y[ROWS];
     for (int64_t i = 0; i < row; i += WIDTH) {
         load_tile(x, features + i, f, row, row - i);
-        affine(y, embed_weight, embed_bias, x, d, f);
-        add_tile(h + i, y, d, row, row - i);
-        load_tile(x, h + i, d, row, row - i);
-        rms_normalise(x, d);
-        affine(y, qkv_weight, zero, x, 3 * d, d);
-        store_tile(qkv + i, y, 3 * d, row, row - i);
+        add_and_read(y, h + i, embed_weight, embed_bias, x, d, f, row, row - i);
+        affine(x, qkv_weight, zero, y, 3 * d, d);
+        store_tile(qkv + i, x, 3 * d, row, row - i);
     }
     for (int64_t n = 0; n < heads; n++) {
         float *query = qkv + n * c * row, *key = query + d * row, *value = key + d * row;
@@ -345,21 +351,15 @@ TARGET void near_block(float *h, const float *features, float *moves, float *qkv
     }
     for (int64_t i = 0; i < row; i += WIDTH) {
         load_tile(x, qkv + i, d, row, row - i);
-        affine(y, out_weight, zero, x, d, d);
-        add_tile(h + i, y, d, row, row - i);
-        load_tile(x, h + i, d, row, row - i);
-        rms_normalise(x, d);
-        affine(y, up_weight, up_bias, x, hidden, d);
+        add_and_read(y, h + i, out_weight, zero, x, d, d, row, row - i);
+        affine(x, up_weight, up_bias, y, hidden, d);
         for (int64_t r = 0; r < hidden; r++)
             for (int side = 0; side < 2; side++) {
-                const lanes exponent = no_more(no_less(y[r][side] * -LOG2E, -126.0f), 126.0f);
-                y[r][side] /= 1.0f + power_of_two(exponent);
+                const lanes exponent = no_more(no_less(x[r][side] * -LOG2E, -126.0f), 126.0f);
+                x[r][side] /= 1.0f + power_of_two(exponent);
             }
-        affine(x, down_weight, zero, y, d, hidden);
-        add_tile(h + i, x, d, row, row - i);
-        load_tile(x, h + i, d, row, row - i);
-        rms_normalise(x, d);
-        affine(y, head_weight, head_bias, x, answers, d);
-        store_tile(moves + i, y, answers, row, row - i);
+        add_and_read(y, h + i, down_weight, zero, x, d, hidden, row, row - i);
+        affine(x, head_weight, head_bias, y, answers, d);
+        store_tile(moves + i, x, answers, row, row - i);
     }
 }
