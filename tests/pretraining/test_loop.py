@@ -14,11 +14,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import torch.distributed as dist  # noqa: E402
 
 from ebformer.pretraining.loop import DivergenceError, Task, Training, train  # noqa: E402
 from ebformer.pretraining.network import Network  # noqa: E402
 from ebformer.pretraining.recipe import RECIPES, Recipe, loss  # noqa: E402
+from ebformer.pretraining.runs import processes  # noqa: E402
 
 TRAINING = Training(steps=24, warmup=5, muon=1.0, seed=3)
 RECIPE = Recipe(RECIPES["smoke"].architecture, TRAINING, theta_max=10.0, n=(32, 256), tallies=4)
@@ -85,11 +85,9 @@ def test_divergence_stops_with_the_last_good_checkpoint(tmp_path: Path) -> None:
 
 def joined(rank: int, port: int, folder: Path) -> None:
     """One of two processes; both take part in every step."""
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    dist.init_process_group("gloo", rank=rank, world_size=2)
-    network = trained(folder)
-    torch.save(network.state_dict(), folder / f"rank{rank}.pt")
-    dist.destroy_process_group()
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": "2"}
+    with processes(threads=1, device="cpu"):
+        torch.save(trained(folder).state_dict(), folder / f"rank{rank}.pt")
 
 
 def test_two_processes_hold_the_same_weights_and_write_one_run(tmp_path: Path) -> None:
@@ -97,12 +95,12 @@ def test_two_processes_hold_the_same_weights_and_write_one_run(tmp_path: Path) -
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=joined, args=(rank, port, tmp_path)) for rank in range(2)]
-    for process in processes:
+    both = [context.Process(target=joined, args=(rank, port, tmp_path)) for rank in range(2)]
+    for process in both:
         process.start()
-    for process in processes:
+    for process in both:
         process.join()
-    assert [process.exitcode for process in processes] == [0, 0]
+    assert [process.exitcode for process in both] == [0, 0]
     first, second = (torch.load(tmp_path / f"rank{rank}.pt", weights_only=True) for rank in range(2))
     assert all(torch.equal(first[name], second[name]) for name in first)
     kept = torch.load(tmp_path / "state.pt", weights_only=True)
