@@ -243,8 +243,26 @@ INLINE lanes logarithm(lanes x) {
     return __builtin_convertvector(bits >> 23, lanes) + s * (2.885390082f + square * (0.961796694f + square * high));
 }
 
+/* d += sum_k (share_k / f_k) likelihood_k for R observations at once: their sums need not wait for one another, and the
+ * a numbers of d pass through memory once. */
+INLINE void add_factor(const int R, float *d, const float *likelihood, const float *share, const float *weights,
+                       int64_t a) {
+    lanes f[4] = {{0}};
+    float ratio[4];
+    for (int64_t j = 0; j < a; j += LANES) {
+        const lanes w = load(weights + j, a - j);
+        for (int k = 0; k < R; k++) f[k] += load(likelihood + k * a + j, a - j) * w;
+    }
+    for (int k = 0; k < R; k++) ratio[k] = share[k] / sum_of(f[k]);
+    for (int64_t j = 0; j < a; j += LANES) {
+        lanes sum = load(d + j, a - j);
+        for (int k = 0; k < R; k++) sum += ratio[k] * load(likelihood + k * a + j, a - j);
+        store(d + j, sum, a - j);
+    }
+}
+
 /* `steps` steps of em_track.py from log-weights and velocities [a]: likelihood [m, a], share [m], room for 2 a numbers.
- * A row of the likelihood is read once a step, for the marginal f and for D. Returns how long the momentum has run. */
+ * Returns how long the momentum has run. */
 TARGET int64_t em_steps(const float *likelihood, const float *share, float *log_weights, float *velocity, float *room,
                         int64_t m, int64_t a, int64_t steps, int64_t run, int64_t check, float stride, float least,
                         float largest) {
@@ -255,13 +273,9 @@ TARGET int64_t em_steps(const float *likelihood, const float *share, float *log_
             store(weights + j, power_of_two(exponent), a - j);
             store(d + j, all(0.0f), a - j);
         }
-        for (int64_t k = 0; k < m; k++) {
-            const float *row = likelihood + k * a;
-            lanes f = {0};
-            for (int64_t j = 0; j < a; j += LANES) f += load(row + j, a - j) * load(weights + j, a - j);
-            const float ratio = share[k] / sum_of(f);
-            for (int64_t j = 0; j < a; j += LANES) store(d + j, load(d + j, a - j) + ratio * load(row + j, a - j), a - j);
-        }
+        int64_t k = 0;
+        for (; k + 4 <= m; k += 4) add_factor(4, d, likelihood + k * a, share + k, weights, a);
+        for (; k < m; k++) add_factor(1, d, likelihood + k * a, share + k, weights, a);
         run += 1;
         if (step % check == 0) {
             lanes slope = {0};

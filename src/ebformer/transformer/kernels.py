@@ -92,12 +92,12 @@ def em_steps(
 
     The last four are the constants of `em_track`. None, with all as it was, where numpy has to do it.
     """
-    compiled = library()
-    if compiled is None or {array.dtype.name for array in (likelihood, share, log_weights, velocity)} != {"float32"}:
+    compiled, given = library(), (likelihood, share, log_weights, velocity)
+    if compiled is None or any(array.dtype != np.float32 for array in given):
         return None
     room = np.empty(2 * log_weights.size, dtype=np.float32)
-    moved = addresses(likelihood, share, log_weights, velocity, room)
-    return int(compiled.em_steps(*moved, *likelihood.shape, steps, run, check, stride, least, largest))
+    constants = check, stride, least, largest
+    return int(compiled.em_steps(*addresses(*given, room), *likelihood.shape, steps, run, *constants))
 
 
 class NearBlock:
