@@ -22,6 +22,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from ebformer.errors import EbformerError
+from ebformer.pretraining.muon import Muon
 
 AnyBatch = TypeVar("AnyBatch")
 AnyNetwork = TypeVar("AnyNetwork", bound=nn.Module)
@@ -135,7 +136,7 @@ def optimisers(network: nn.Module, training: Training) -> list[torch.optim.Optim
     rate, decay = training.learning_rate, training.weight_decay
     chosen: list[torch.optim.Optimizer] = [torch.optim.AdamW(adam, rate, training.betas, training.epsilon, decay)]
     if muon:
-        chosen.append(torch.optim.Muon(muon, rate, decay, adjust_lr_fn="match_rms_adamw"))
+        chosen.append(Muon(muon, rate, decay))
     return chosen
 
 
