@@ -17,7 +17,8 @@ from ebformer.pretraining.priorformer_recipe import PriorformerRecipe, exposures
 from ebformer.pretraining.priorformer_worlds import LARGEST, Draw, draw_priors, theta_max
 from ebformer.prior import Prior
 from ebformer.transformer.grid import PER_CELL
-from ebformer.transformer.priorformer import Priorformer, PriorformerConfig
+from ebformer.transformer.priorformer import Priorformer
+from ebformer.transformer.priorformer_block import PriorformerConfig
 from ebformer.transformer.weights import Weights
 
 Array = NDArray[Any]

@@ -6,7 +6,8 @@ import pytest
 from ebformer.prior import Prior
 from ebformer.probes.blocks import NPMLE, cut_off, watch
 from ebformer.tally import Tally
-from ebformer.transformer.priorformer import Priorformer, PriorformerConfig
+from ebformer.transformer.priorformer import Priorformer
+from ebformer.transformer.priorformer_block import PriorformerConfig
 from ebformer.transformer.weights import Weights
 from ebformer.worlds import FewAtoms
 

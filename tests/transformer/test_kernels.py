@@ -31,7 +31,7 @@ from ebformer.transformer.em_track import EmTrack
 from ebformer.transformer.estimates import estimate, estimate_many
 from ebformer.transformer.forward import Layer, Precision, ready
 from ebformer.transformer.grid import PER_CELL, Likelihood, atoms, extent
-from ebformer.transformer.priorformer import STATIC_FEATURES, TRACK_FEATURES, Block, PriorformerConfig
+from ebformer.transformer.priorformer_block import STATIC_FEATURES, TRACK_FEATURES, Block, PriorformerConfig
 from ebformer.transformer.weights import Weights
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,8 @@ from ebformer.tally import Tally
 from ebformer.transformer import grid
 from ebformer.transformer.em_track import EmTrack, em_factor
 from ebformer.transformer.grid import Likelihood, atoms, coordinate, extent, rate, relative_likelihood
-from ebformer.transformer.priorformer import QUERIES, Block, Priorformer, PriorformerConfig
+from ebformer.transformer.priorformer import Priorformer
+from ebformer.transformer.priorformer_block import QUERIES, Block, PriorformerConfig
 from ebformer.transformer.weights import Weights, load, save
 
 CONFIG = PriorformerConfig(blocks=2, width=16, em_steps=6)

@@ -14,7 +14,7 @@ from ebformer.rule import BayesRule
 from ebformer.tally import Tally
 from ebformer.transformer import priorformer, zoo
 from ebformer.transformer import weights as weights_file
-from ebformer.transformer.priorformer import PriorformerConfig
+from ebformer.transformer.priorformer_block import PriorformerConfig
 from ebformer.transformer.weights import Weights
 
 

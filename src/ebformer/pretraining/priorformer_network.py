@@ -12,7 +12,8 @@ from ebformer.pretraining.priorformer_batches import Batch
 from ebformer.transformer.em_track import CHECK, LARGEST_PULL, LEAST_PULL, LOWEST_LOG_WEIGHT, STRIDE, momentum
 from ebformer.transformer.grid import PER_CELL, SPACING
 from ebformer.transformer.kernels import FAR
-from ebformer.transformer.priorformer import LARGEST_LOG_N, STATIC_FEATURES, TRACK_FEATURES, PriorformerConfig
+from ebformer.transformer.priorformer import LARGEST_LOG_N
+from ebformer.transformer.priorformer_block import STATIC_FEATURES, TRACK_FEATURES, PriorformerConfig
 
 
 def rms_norm(h: Tensor) -> Tensor:

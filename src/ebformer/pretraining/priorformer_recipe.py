@@ -21,7 +21,7 @@ from ebformer.pretraining.priorformer_network import PriorformerNetwork, grown
 from ebformer.pretraining.priorformer_worlds import LARGEST, draw_priors, log_uniform, theta_max
 from ebformer.transformer import weights as weights_file
 from ebformer.transformer.grid import SPACING
-from ebformer.transformer.priorformer import PriorformerConfig
+from ebformer.transformer.priorformer_block import PriorformerConfig
 from ebformer.transformer.weights import Weights
 
 

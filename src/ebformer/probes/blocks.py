@@ -13,7 +13,8 @@ from ebformer.estimators.npmle import Npmle
 from ebformer.posterior import bayes_rule, log_marginal
 from ebformer.prior import Prior
 from ebformer.tally import Tally
-from ebformer.transformer.priorformer import Priorformer, PriorformerConfig
+from ebformer.transformer.priorformer import Priorformer
+from ebformer.transformer.priorformer_block import PriorformerConfig
 from ebformer.transformer.weights import Weights
 from ebformer.worlds.base import World
 

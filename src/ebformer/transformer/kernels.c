@@ -1,5 +1,5 @@
 /* The two halves of a softmax layer, attention and MLP, as in forward.py: tokens are the columns, h [d, tokens]; the EM
- * steps of em_track.py; and a block of priorformer.py.
+ * steps of em_track.py; and the block of priorformer_block.py.
  *
  * numpy spends most of its time on exponentials and on carrying intermediate results through memory. Here a few tokens
  * at a time (a tile, two vectors wide) pass through as many steps as possible, and scores are never stored. All
@@ -28,7 +28,7 @@ int runs_here(void) { return 1; }
 #define NEAR 160          /* keys of LANES neighbouring queries of priorformer, at most */
 #define BEYOND 8          /* numbers that can be read beyond either end of a row of nearness: at least LANES */
 #define EPSILON 1e-5f     /* added to the variance, as in forward.py */
-#define TINY 1e-6f        /* added to the mean square, as in priorformer.py */
+#define TINY 1e-6f        /* added to the mean square, as in priorformer_block.py */
 #define LOG2E 1.44269504f
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
