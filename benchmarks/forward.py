@@ -9,6 +9,7 @@ the clock on all cores comes beneath.
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import time
@@ -140,6 +141,7 @@ def random_weights(rng: np.random.Generator) -> Weights[Architecture]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)
     weights, x = random_weights(rng), np.arange(120)

@@ -58,7 +58,7 @@ def measure(source: Path, options: str, method: str) -> tuple[float, float, floa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--method", default="npmle")
     parser.add_argument("--largest", type=int, default=10**8, help="Leave out cases with more rows.")
     chosen = parser.parse_args()

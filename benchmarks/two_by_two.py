@@ -41,7 +41,7 @@ def processor_seconds_per_step(recipe: Recipe, steps: int = 6) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=float, default=150.0)
     given = parser.parse_args()
