@@ -244,9 +244,9 @@ def card(network: Priorformer) -> str:
     weights = network.network.weights
     made, config = weights.provenance, weights.config
     recipe = made["recipe"]
-    shares = ", ".join(f"{count} {world}" for world, count in recipe["worlds"].items())
-    by_size = f"neural times {recipe['neural_when_small']} below {recipe['small']} units, edged times "
-    by_size += f"{recipe['edged_when_large']} from there on"
+    few, many = (
+        ", ".join(f"{count} {world}" for world, count in recipe[name].items()) for name in ("worlds_of_few", "worlds")
+    )
     tables = {name: measure(network, count) for name, (measure, count) in SECTIONS.items()}
     times = clock(network, 200)[0]
     return f"""# priorformer
@@ -258,11 +258,11 @@ How it works: `docs/priorformer.md`. It is the default method. Written by `bench
 | --- | --- |
 | network | {config.blocks} blocks, width {config.width}, {config.heads} heads, {config.em_steps} EM steps beside each |
 | parameters | {config.parameters:,} |
-| priors in a step of {recipe["tallies"]} | {shares} |
+| priors in a step of {recipe["tallies"]} below {recipe["few"]} units | {few} |
+| from there on | {many} |
 | never seen | the multinomial world, least favourable priors |
 | theta_max | 0.05 to 500 (two in five by the paper's law, else log-uniform to 200) |
-| units per tally | 2 to 2,000,000, two in three between 64 and 40,000 |
-| by sample size | {by_size} |
+| units per tally | half between 64 and 40,000, a quarter between 64 and 2,000, a quarter between 2 and 2,000,000 |
 | exposure | unequal in one step of six, spread over up to two decades |
 | training | {made["history"]} |
 | last run | {made["steps"]:,} steps, {made["seconds"] / 60:.0f} minutes on a share of one core, torch {made["torch"]} |

@@ -32,28 +32,39 @@ class PriorformerRecipe:
     config: PriorformerConfig = field(default_factory=PriorformerConfig)
     tallies: int = 32
     """Per step."""
-    worlds: dict[str, float] = field(
+    few: int = 400
+    """Below so many units a sample hardly tells its world."""
+    worlds_of_few: dict[str, int] = field(
         default_factory=lambda: {
-            "neural": 12,
+            "neural": 17,
             "coarse dirichlet": 1,
-            "dirichlet": 2,
-            "fine dirichlet": 4,
+            "dirichlet": 1,
+            "fine dirichlet": 2,
             "few": 1,
             "spaced": 1,
-            "smooth": 2,
-            "everyday": 3,
+            "smooth": 1,
+            "everyday": 2,
             "edged": 6,
         }
     )
-    """Tallies of each world in a step of 32."""
-    small: int = 400
-    neural_when_small: float = 2.5
-    """Below so many units the neural world counts so many times: a small sample hardly tells its world."""
-    edged_when_large: float = 2.5
-    """From there on the edged priors count so many times: the worlds are told apart by then, and these are hardest."""
+    """Tallies of each world in a step of 32, below `few` units: mostly the world that is hardest there."""
+    worlds: dict[str, int] = field(
+        default_factory=lambda: {
+            "neural": 5,
+            "coarse dirichlet": 1,
+            "dirichlet": 2,
+            "fine dirichlet": 5,
+            "few": 1,
+            "spaced": 1,
+            "smooth": 1,
+            "everyday": 3,
+            "edged": 13,
+        }
+    )
+    """The same from there on."""
     exposed: float = 1 / 6
     """Share of steps whose units have unequal exposures, spread over up to two decades."""
-    discount: float = 0.8
+    discount: float = 0.5
     """Weight of a block's answer relative to the next block's."""
     n_power: float = 0.25
     """A step counts in proportion to n^n_power: roots of regrets fall with n faster than that."""
@@ -63,11 +74,7 @@ class PriorformerRecipe:
     def draw(self, rng: np.random.Generator) -> Batch:
         """One batch, a function of the generator alone."""
         n = sample_size(rng)
-        worlds = dict(self.worlds)
-        if n < self.small:
-            worlds["neural"] *= self.neural_when_small
-        else:
-            worlds["edged"] *= self.edged_when_large
+        worlds = self.worlds_of_few if n < self.few else self.worlds
         if rng.random() < self.exposed and n >= 16:
             top = min(theta_max(rng), 100.0) * np.exp(rng.uniform(-0.25, 0.25, self.tallies))
             draws = draw_priors(rng, top, worlds)
@@ -92,8 +99,9 @@ class PriorformerRecipe:
 
 
 def sample_size(rng: np.random.Generator) -> int:
-    """Log-uniform: two in three between 64 and 40,000, where most data sets are, the rest between 2 and two million."""
-    low, high = (64, 40_000) if rng.random() < 2 / 3 else (2, 2_000_000)
+    """Log-uniform: half of them between 64 and 40,000, where most data sets are, a quarter between 64 and 2,000, where
+    most is to be learnt, and a quarter between 2 and two million."""
+    low, high = ((64, 40_000), (64, 2_000), (2, 2_000_000))[rng.choice(3, p=[1 / 2, 1 / 4, 1 / 4])]
     return int(np.rint(log_uniform(rng, low, high)))
 
 

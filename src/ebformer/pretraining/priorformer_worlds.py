@@ -7,7 +7,7 @@ come close to the multinomial world on [0, 50], so that world counts as covered 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,8 +174,8 @@ SINGLE: dict[str, Callable[[np.random.Generator, float], Draw]] = {
 }
 
 
-def draw_priors(rng: np.random.Generator, top: Floats, shares: dict[str, float]) -> list[Draw]:
-    """One prior per entry of `top`, worlds in proportion to `shares`, most of them neural."""
+def draw_priors(rng: np.random.Generator, top: Floats, shares: Mapping[str, float]) -> list[Draw]:
+    """One prior per entry of `top`, worlds in proportion to `shares`."""
     ends = np.rint(np.cumsum(list(shares.values())) / sum(shares.values()) * len(top)).astype(int)
     draws: list[Draw] = []
     for world, end in zip(shares, ends, strict=True):

@@ -27,10 +27,10 @@ class PriorformerConfig:
     """What determines a priorformer.
 
     >>> PriorformerConfig().parameters
-    212576
+    303680
     """
 
-    blocks: int = 7
+    blocks: int = 10
     width: int = 48
     heads: int = 4
     reach: int = 32
