@@ -77,12 +77,18 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
 def pit_interval(prior: AnyPrior, tally: Tally) -> tuple[Floats, Floats]:
     """F(x - 1) and F(x) of the fitted marginal for each observation: the PIT of its units is uniform between them."""
     blocks = np.array_split(np.arange(len(tally)), 1 + len(tally) // at_once(prior))
-    high = np.concatenate([_marginal_cdf(prior, tally.values[at], tally.exposures[at]) for at in blocks])
+    high = np.concatenate([marginal_cdf(prior, tally.values[at], tally.exposures[at]) for at in blocks])
     pmf = np.concatenate([np.exp(log_marginal(prior, tally.values[at], tally.exposures[at])) for at in blocks])
     return np.clip(high - pmf, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
-def _marginal_cdf(prior: AnyPrior, x: NDArray[np.int64], t: Floats) -> Floats:
+def marginal_cdf(prior: AnyPrior, x: NDArray[np.int64], t: Floats) -> Floats:
+    """P(a unit of exposure t shows at most x), for vectors x and t [u].
+
+    >>> from ebformer.prior import Prior
+    >>> marginal_cdf(Prior([0.0, 2.0], [0.5, 0.5]), np.array([0]), np.array([1.0])).round(4).item()  # (1 + e^-2) / 2
+    0.5677
+    """
     if isinstance(prior, GammaPrior):
         return np.asarray(special.betainc(prior.shape, x + 1.0, prior.rate / (prior.rate + t)))  # negative binomial
     return np.asarray(special.gammaincc(x[:, None] + 1.0, t[:, None] * prior.atoms) @ prior.weights)

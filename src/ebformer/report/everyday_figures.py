@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ebformer.posterior import Floats, log_marginal
-from ebformer.prior import GammaPrior, Prior
+from ebformer.check import marginal_cdf
+from ebformer.posterior import Floats
+from ebformer.prior import GammaPrior, GridPrior, Prior
 from ebformer.report.style import BLUE, GREEN, INK, MUTED, ORANGE, RED, colour, house_style
 from ebformer.rule import Rule
 from ebformer.tally import Tally
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEW_ATOMS = 30
-"""A prior of so many atoms is drawn atom by atom, a finer one by the mass of equal cells."""
+"""A prior of so many atoms is drawn atom by atom, a finer one by the mass of equal cells ..."""
+IN_VIEW = 0.999
+"""... up to the rate that this share of the units stays below: a grid reaches far beyond."""
 
 
 def shrinkage(tally: Tally, rule: Rule, unit: str = "rate") -> Figure:
@@ -52,7 +55,14 @@ def mixing(prior: Prior | GammaPrior, unit: str = "rate") -> Figure:
         else:
             atoms, weights = prior.atoms, prior.weights
         if atoms.size > FEW_ATOMS:
-            axes.hist(atoms, bins=50, weights=weights, color=GREEN, alpha=0.7)
+            end = float(atoms[np.searchsorted(np.cumsum(weights), IN_VIEW)] or atoms[-1])
+            bars = np.linspace(0.0, end, 51)
+            if isinstance(prior, GridPrior):  # spread over its cells: atoms that fall into some bars only make a comb
+                share = np.diff(np.interp(bars, prior.edges, np.append(0.0, np.cumsum(weights))))
+            else:
+                share = np.histogram(atoms, bars, weights=weights)[0]
+            axes.bar(bars[:-1], share, width=bars[1], align="edge", color=GREEN, alpha=0.7)
+            axes.set_xlim(-0.02 * end, 1.02 * end)
         else:
             markers, stems, base = axes.stem(atoms, weights, basefmt=" ")
             stems.set(color=GREEN, linewidth=2, alpha=0.8)
@@ -98,8 +108,7 @@ def _hang(axes: Axes, tally: Tally, rule: Rule) -> None:
     step = 1 + highest // 60
     edges = np.arange(0, highest + step + 1, step)
     observed = np.histogram(tally.values, bins=edges, weights=tally.multiplicity.astype(float))[0]
-    x = np.arange(edges[-1])
-    expected = np.zeros(x.size)
+    fitted = np.zeros(edges.size - 1)
     exposures, cell = np.unique(tally.exposures, return_inverse=True)
     if exposures.size > 200:
         # Many exposures are represented by 200 quantiles of equal mass: a picture needs no more.
@@ -109,8 +118,8 @@ def _hang(axes: Axes, tally: Tally, rule: Rule) -> None:
     else:
         share = np.bincount(cell, weights=tally.multiplicity)
     for t, units in zip(exposures, share, strict=True):
-        expected += units * np.exp(log_marginal(rule.prior, x, t))
-    fitted = np.sqrt(np.add.reduceat(expected, edges[:-1]))
+        fitted += units * np.diff(marginal_cdf(rule.prior, edges[1:] - 1, np.full(edges.size - 1, t)), prepend=0.0)
+    fitted = np.sqrt(np.maximum(fitted, 0.0))
     middle = edges[:-1] + (step - 1) / 2
     axes.bar(middle, -np.sqrt(observed), bottom=fitted, width=0.85 * step, color=MUTED, alpha=0.7, linewidth=0)
     axes.plot(middle, fitted, color=RED, marker="o", markersize=2.5, linewidth=1.4, label="model")
@@ -129,12 +138,12 @@ def caterpillar(
         y = np.arange(len(names))[::-1]
         if lower is not None and upper is not None:
             axes.hlines(y, lower, upper, color=BLUE, linewidth=2.2, alpha=0.45)
-        axes.plot(raw, y, "o", markerfacecolor="none", markeredgecolor=ORANGE, markersize=4.5, label=f"raw {unit}")
+        axes.plot(raw, y, "o", markerfacecolor="none", markeredgecolor=ORANGE, markersize=4.5, label="raw")
         axes.plot(estimate, y, "o", color=BLUE, markersize=4.5, label="estimate")
         axes.set_yticks(y, [name if len(name) <= 26 else name[:25] + "…" for name in names])
         axes.set(xlabel=unit, ylim=(-0.7, len(names) - 0.3), title="Highest and lowest")
         axes.grid(visible=False, axis="y")
-        axes.legend(loc="lower right")
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.2)
         return figure
 
 
@@ -150,5 +159,6 @@ def comparison(methods: Sequence[str], excess: Floats, error: Floats) -> Figure:
         axes.set_yticks(y, methods)
         axes.set(xlabel="squared error above the best method's", ylim=(-0.6, len(methods) - 0.4))
         axes.set_title("Which method predicts best here?")
+        axes.locator_params(axis="x", nbins=5)
         axes.grid(visible=False, axis="y")
         return figure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -95,7 +96,8 @@ def inline_svg(figure: Figure, label: str) -> str:
     `label` is what a screen reader says, and keeps the identifiers of several figures on one page apart.
     """
     buffer = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": label, "svg.fonttype": "none"}):
+    with mpl.rc_context({"svg.hashsalt": label, "svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the reader's browser has its own fonts
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     plt.close(figure)
     svg = buffer.getvalue()

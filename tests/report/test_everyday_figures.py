@@ -1,0 +1,57 @@
+"""What the everyday pictures draw, read back from the picture."""
+
+import numpy as np
+import pytest
+
+from ebformer.estimators.catalogue import CATALOGUE
+from ebformer.posterior import log_marginal
+from ebformer.prior import GridPrior
+from ebformer.report.everyday_figures import caterpillar, mixing, rootogram
+from ebformer.report.style import inline_svg
+from ebformer.tally import Tally
+
+
+@pytest.mark.parametrize("method", ["gamma", "npmle"])
+def test_the_rootogram_draws_the_root_of_the_expected_units(method: str) -> None:
+    """For each bar, sqrt(sum over exposures and its counts of f(x)), computed count by count."""
+    rng = np.random.default_rng(0)
+    t = rng.choice([0.5, 1.0, 40.0], size=200)
+    tally = Tally.of(rng.poisson(t * rng.gamma(2.0, size=200)), t)
+    rule = CATALOGUE[method](tally)
+    assert rule.prior is not None
+    step = 1 + int(tally.values.max()) // 60
+    assert step > 1
+    line = rootogram(tally, rule).axes[0].lines[0]
+    for middle, drawn in zip(line.get_xdata(), line.get_ydata(), strict=True):
+        x = np.arange(step) + round(middle - (step - 1) / 2)
+        expected = sum(np.exp(log_marginal(rule.prior, x, u)).sum() * np.sum(t == u) for u in np.unique(t))
+        assert drawn == pytest.approx(np.sqrt(expected), rel=1e-6, abs=1e-6)
+
+
+def test_a_count_of_a_billion_is_drawn_in_bars_not_count_by_count() -> None:
+    tally = Tally.of([0, 5, 10**9])
+    assert len(rootogram(tally, CATALOGUE["gamma"](tally)).axes[0].patches) <= 62
+
+
+def test_the_prior_is_drawn_where_the_units_are() -> None:
+    """A fine grid reaches far beyond the rates of nearly all units, and the picture does not."""
+    tally = Tally([0, 1, 2, 3, 9], [500, 300, 100, 30, 1])
+    prior = CATALOGUE["npmle-em"](tally).prior
+    assert prior is not None
+    axes = mixing(prior).axes[0]
+    beyond = prior.atoms > axes.get_xlim()[1]
+    assert prior.weights[beyond].sum() <= 1e-3
+    assert sum(bar.get_height() for bar in axes.patches) == pytest.approx(prior.weights[~beyond].sum(), abs=1e-3)
+
+
+def test_a_grid_is_drawn_by_its_cells() -> None:
+    """Rates that are uniform over cells of unequal width give bars of equal height, however bars and cells meet."""
+    atoms = np.linspace(0.0, 3.0, 64) ** 2
+    width = np.diff(GridPrior(atoms, np.full(64, 1 / 64)).edges)
+    heights = [bar.get_height() for bar in mixing(GridPrior(atoms, width / width.sum())).axes[0].patches]
+    assert heights == pytest.approx([heights[0]] * 50)
+
+
+def test_names_in_any_script_reach_the_page_without_a_warning() -> None:
+    one = np.array([1.0])
+    assert "東京" in inline_svg(caterpillar(["東京"], one, one, one, one), "units")
