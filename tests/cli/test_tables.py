@@ -94,6 +94,12 @@ def test_the_count_column_is_guessed_and_said(tmp_path: Path) -> None:
     assert "several columns could hold the counts (games, goals)" in unclear.stderr
 
 
+def test_a_first_line_of_numbers_is_no_header() -> None:
+    """A list of counts without a header would lose its first unit unsaid; whoever names the column means it."""
+    assert "give the table a header" in ebformer("estimate", "-", given="3\n2\n0\n").stderr
+    assert ebformer("estimate", "-", "--count", "2024", "--method", "gamma", given="2024\n2\n0\n").returncode == 0
+
+
 def test_missing_rows_can_be_kept() -> None:
     done = ebformer("estimate", "-", "--missing", "keep", given="team,goals\na,1\nb,NA\nc,3\n")
     assert done.returncode == 0
@@ -146,8 +152,9 @@ def test_wrong_usage_is_exit_code_2() -> None:
 
 
 def test_a_closed_pipe_is_left_quietly(league: Path) -> None:
-    """As under `head`: nothing on standard error, and the exit code of a process that SIGPIPE ended."""
-    command = [sys.executable, "-m", "ebformer", "estimate", str(league), "--count", "goals"]
+    """As under `head`: nothing on standard error, the exit code of a process that SIGPIPE ended, and the fit saved."""
+    saved = league.parent / "rule.json"
+    command = [sys.executable, "-m", "ebformer", "estimate", str(league), "--count", "goals", "--save", str(saved)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -155,6 +162,7 @@ def test_a_closed_pipe_is_left_quietly(league: Path) -> None:
         remarks = process.stderr.read().decode()
     assert process.returncode == 128 + signal.SIGPIPE
     assert remarks == ""
+    assert saved.exists()
 
 
 def test_ctrl_c_while_writing_leaves_no_trace(tmp_path: Path) -> None:
@@ -205,7 +213,7 @@ def test_compare_names_a_winner_and_its_assumption(league: Path) -> None:
     assert {row[0] for row in table[1:]} == {"npmle", "gamma"}
     assert f"{table[1][0]} predicts best" in done.stderr
     assert "Poisson given the rate" in done.stderr
-    assert "left out robbins" in done.stderr
+    assert "left out robbins: treats all units alike" in done.stderr
     again = ["compare", "-", "--count", "goals", "--exposure", "games", "--methods"]
     assert done.stdout == ebformer(*again, "npmle,gamma", given=league.read_text()).stdout
     assert "predicts best" not in ebformer(*again, "gamma", given=league.read_text()).stderr
@@ -220,6 +228,24 @@ def test_methods_and_datasets_list_what_there_is() -> None:
     assert len({line.split("\t")[-1] for line in methods if line.startswith(("T24", "L24"))}) > 1
     assert {"league", "claims", "pumps"} <= {line.split("\t")[0] for line in ebformer("datasets").stdout.splitlines()}
     assert "choose from league" in ebformer("datasets", "leage").stderr
+
+
+def test_methods_left_out_for_one_reason_are_named_in_one_line() -> None:
+    given = "goals,games\n1,2\n3,1\n0,4\n"
+    arguments = ["--count", "goals", "--exposure", "games", "--methods", "mle,robbins,erm"]
+    done = ebformer("compare", "-", *arguments, given=given)
+    assert [line for line in done.stderr.splitlines() if "left out" in line] == [
+        "ebformer: left out robbins, erm: each treats all units alike and cannot use unequal exposures"
+    ]
+
+
+def test_a_report_without_matplotlib_says_what_to_install(tmp_path: Path) -> None:
+    """`pip install .` leaves matplotlib out; the same holds for a process that cannot find it."""
+    hidden = "import sys; sys.modules['matplotlib'] = None; from ebformer.cli import main; main()"
+    command = [sys.executable, "-c", hidden, "report", "-", "-o", str(tmp_path / "r.html")]
+    done = subprocess.run(command, input="goals\n1\n2\n", capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "ebformer: this needs matplotlib: pip install 'ebformer[plot]'\n"
 
 
 @pytest.mark.parametrize("command", ["estimate", "apply", "compare", "methods", "datasets"])

@@ -130,6 +130,8 @@ def test_columns_that_could_hold_counts(tmp_path: Path, header: str, rows: list[
         ("ä,b\n1,2\n".encode("latin-1"), "is not UTF-8"),
         (gzip.compress(b"a,b\n1,2\n")[:-12], "."),
         (b"PAR1 and no more", "."),
+        (b"PK\x03\x04 begins every .xlsx", "is a workbook or an archive, not a table: save the sheet as CSV"),
+        (b'[{"a": 1, "b": 2}]', "is JSON: write the table as CSV or Parquet"),
     ],
 )
 def test_malformed_files_get_one_sentence(tmp_path: Path, content: bytes, sentence: str) -> None:

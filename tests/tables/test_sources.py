@@ -233,6 +233,8 @@ def test_frames_with_odd_names_are_shrunk_or_refused_in_a_sentence() -> None:
         shrink(pd.DataFrame([[1, 2]], columns=["goals", "goals"]), "goals", method="gamma")
     with pytest.raises(InputError, match="'goals' cannot be both the count and the group"):
         shrink(numbered, "goals", group="goals", method="gamma")
+    with pytest.raises(InputError, match=r"0 is no name: call the columns by text"):
+        shrink(numbered, 0, method="gamma")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="missing is 'drop': choose error or keep"):
         shrink(numbered, "goals", missing="drop", method="gamma")  # type: ignore[arg-type]
 

@@ -26,6 +26,8 @@ COMMANDS = {
     "fielddata": "Score methods on hockey, baseball and books.",
     "reproduce": "Rebuild every table and figure of the paper beside ours.",
 }
+EXTRAS = {"matplotlib": "plot", "jinja2": "plot", "pyarrow": "arena", "distributed": "cluster"}
+"""Packages that only some commands need, and the extra that installs each."""
 
 
 class ClosedPipe(Exception):
@@ -79,6 +81,12 @@ def _exit_code(arguments: list[str] | None) -> int:
         return code if isinstance(code, int) else 0
     except EbformerError as error:
         click.echo(f"ebformer: {error}", err=True)
+        return 1
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        click.echo(f"ebformer: this needs {package}: pip install 'ebformer[{EXTRAS[package]}]'", err=True)
         return 1
     except click.ClickException as error:
         error.show()

@@ -62,6 +62,10 @@ def command(
         ahead = f"; {', '.join(close)} within two standard errors" if close else ", more than two standard errors ahead"
         options.say(f"{taking_part[0].method} predicts best on these {tally.n:,} units{ahead}")
     options.say(ASSUMPTION)
+    refused: dict[str, list[str]] = {}
     for score in scores:
         if score.refusal is not None:
-            options.say(f"left out {score.method}: {score.refusal.partition(';')[0]}")
+            reason = score.refusal.partition(";")[0].removeprefix(f"{score.method} ")
+            refused.setdefault(reason, []).append(score.method)
+    for reason, names in refused.items():
+        options.say(f"left out {', '.join(names)}: {'each ' if len(names) > 1 else ''}{reason}")

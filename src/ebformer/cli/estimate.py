@@ -72,7 +72,12 @@ def command(
             fit = fit_table(observations, estimator)
             room_for(fit.new_columns(wanted), opened.table.names)
             checks = check_fit(fit, observations, np.random.default_rng(0))
-        deliver(opened, fit, observations, wanted, output)
+        try:
+            deliver(opened, fit, observations, wanted, output)
+        except BrokenPipeError:  # `| head` has seen enough of the rows; the fit is still wanted
+            if save is not None:
+                fit.save(save)
+            raise
     if save is not None:
         fit.save(save)
     rows = options.counted(int(observations.keys.rows.sum()), "row")

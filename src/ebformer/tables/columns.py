@@ -39,8 +39,10 @@ class Columns:
 
     def found_in(self, names: Sequence[str]) -> Columns:
         """These columns, or an `InputError` that names the nearest ones."""
-        for name in filter(None, (self.count, self.exposure, self.group)):
-            if name not in names:
+        for name in (self.count, self.exposure, self.group):
+            if name is not None and not isinstance(name, str):  # pandas numbers columns that were given no names
+                raise InputError(f"{name!r} is no name: call the columns by text, as frame.rename(columns=str) does")
+            if name and name not in names:
                 lowered = {str(other).lower(): other for other in names}
                 near = difflib.get_close_matches(name.lower(), list(lowered), n=1)
                 hint = f" (did you mean {lowered[near[0]]!r}?)" if near else ""
@@ -99,12 +101,17 @@ def the_candidate(candidates: Sequence[str], names: Sequence[str]) -> str:
     >>> the_candidate(["id", "goals"], ["id", "name", "goals"])
     Traceback (most recent call last):
     ...
-    ebformer.errors.InputError: several columns could hold the counts (id, goals): name one
+    ebformer.errors.InputError: several columns could hold the counts (id, goals): name one with --count
     """
     if len(candidates) == 1:
+        if re.fullmatch(r"\s*\d+\s*", candidates[0]):
+            raise InputError(
+                f"the only column of counts is called {candidates[0]!r}, a number itself: give the table a header, "
+                "or name that column with --count"
+            )
         return candidates[0]
     if candidates:
-        raise InputError(f"several columns could hold the counts ({', '.join(candidates)}): name one")
+        raise InputError(f"several columns could hold the counts ({', '.join(candidates)}): name one with --count")
     raise InputError(f"no column holds whole numbers of at least 0; the columns are {', '.join(names)}")
 
 
@@ -131,7 +138,8 @@ def complaint(columns: Columns, role: Role, value: object, row: int | None) -> I
     name = columns.role(role)
     if value is None or str(value).strip().lower() in (*NO_ANSWER, "<na>"):
         return InputError(
-            f"{where}{name} is missing: fill it in, drop the row, or keep such rows unanswered (missing = keep)"
+            f"{where}{name} is missing: fill it in, drop the row, or keep such rows unanswered "
+            '(--missing keep, in Python missing="keep")'
         )
     try:
         number = float(str(value))

@@ -149,6 +149,10 @@ def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> Tabl
         magic = file.read(4)
     if not magic:
         raise InputError(f"{name} is empty: give a table with a header and at least one row")
+    if magic in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"):  # the first bytes of .xlsx and .ods, and of .xls
+        raise InputError(f"{name} is a workbook or an archive, not a table: save the sheet as CSV")
+    if magic[:1] == b"{" or magic[:2] == b"[{":
+        raise InputError(f"{name} is JSON: write the table as CSV or Parquet")
     if magic == b"PAR1":
         table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({_literal(glob.escape(path))})"))
         return TableFile(connection, table, table.names, Format(None))

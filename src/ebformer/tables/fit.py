@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ebformer.atomic import replacing
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.errors import InputError
-from ebformer.posterior import at_once
+from ebformer.posterior import at_once, tails
 from ebformer.prior import Prior
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
@@ -48,6 +48,7 @@ class Wanted:
     top: int | None = None
 
     def __post_init__(self) -> None:
+        tails(self.level)
         if self.top is not None and self.top < 1:
             raise InputError(f"the length of the top list is {self.top}: give at least 1")
 
