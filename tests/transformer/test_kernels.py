@@ -25,12 +25,13 @@ from random_weights import random_weights
 from ebformer.posterior import bayes_rule
 from ebformer.prior import Prior
 from ebformer.tally import Tally
-from ebformer.transformer import forward, kernels
+from ebformer.transformer import forward, kernels, zoo
 from ebformer.transformer.architecture import Architecture
 from ebformer.transformer.em_track import EmTrack
 from ebformer.transformer.estimates import estimate, estimate_many
 from ebformer.transformer.forward import Layer, Precision, ready
-from ebformer.transformer.grid import PER_CELL, Likelihood, atoms, extent
+from ebformer.transformer.grid import LOWEST, PER_CELL, SPACING, Likelihood, atoms, extent
+from ebformer.transformer.priorformer import Priorformer
 from ebformer.transformer.priorformer_block import STATIC_FEATURES, TRACK_FEATURES, Block, PriorformerConfig
 from ebformer.transformer.weights import Weights
 
@@ -342,7 +343,7 @@ def test_a_block_of_priorformer_is_that_of_numpy_in_double_precision(
     assert found is not None
     exact = one_block(config, stretch, np.float64).in_numpy(h.astype(np.float64), features.astype(np.float64))
     for ours, numpys in zip(found, exact, strict=True):
-        np.testing.assert_allclose(ours, numpys, rtol=0, atol=2e-6 * max(1.0, stretch) ** 5)
+        np.testing.assert_allclose(ours, numpys, rtol=1e-6, atol=2e-6 * max(1.0, stretch) ** 5)
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda block: pickle.loads(pickle.dumps(block))])
@@ -362,3 +363,35 @@ def test_blocks_of_priorformer_that_are_not_compiled_are_left_to_numpy() -> None
         block = one_block(config, 1.0, dtype)
         assert block.compiled(h, features) is None
         assert block(h, features)[0].shape == h.shape
+
+
+@pytest.mark.parametrize("n", [1, 3, 100, 10_000, 10**6])
+@pytest.mark.parametrize("theta_max", [0.1, 3.0, 50.0])
+@pytest.mark.usefixtures("compiled")
+def test_priorformer_in_c_answers_as_numpy_in_double_precision_after_every_block(n: int, theta_max: float) -> None:
+    rng, weights = np.random.default_rng(n), zoo.load("priorformer")
+    tally = Tally.of(rng.poisson(theta_max * rng.beta(0.5, 1.0, size=n)))
+    x, share = tally.values.astype(np.float64), tally.multiplicity / n
+    first, last = extent(x)
+    theta, u = atoms(first, last), LOWEST + SPACING * (PER_CELL * np.arange(first, last) + 1.5)
+    found, exact = (
+        Priorformer(weights, kind).answers(
+            Likelihood.of(x, np.ones(len(x)), theta, kind), share.astype(kind), float(n), u
+        )
+        for kind in (np.float32, np.float64)
+    )
+    assert len(found) == weights.config.blocks
+    for ours, numpys in zip(np.exp(found.astype(np.float64)), np.exp(exact), strict=True):
+        assert ours.sum() == pytest.approx(1.0, abs=1e-5)
+        rules = [bayes_rule(Prior(theta, each / each.sum()), x) for each in (ours, numpys)]
+        assert rules[0] == pytest.approx(rules[1], rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_priorformer_on_a_wide_grid_and_in_double_precision_is_left_to_numpy() -> None:
+    weights = zoo.load("priorformer")
+    for x, kind in [(np.array([3.0, 10_000.0]), np.float32), (np.array([3.0, 10.0]), np.float64)]:
+        network, theta = Priorformer(weights, kind), atoms(*extent(x))
+        likelihood, share = Likelihood.of(x, np.ones(2), theta, kind), np.array([0.5, 0.5], dtype=kind)
+        start, static = np.zeros(len(theta), dtype=kind), np.zeros((STATIC_FEATURES, len(theta) // 4), dtype=kind)
+        assert network.answers_compiled(likelihood, share, start, np.ones_like(start), static, 1.0) is None

@@ -1,5 +1,5 @@
 /* The two halves of a softmax layer, attention and MLP, as in forward.py: tokens are the columns, h [d, tokens]; the EM
- * steps of em_track.py; and the block of priorformer_block.py.
+ * steps of em_track.py; and the blocks of priorformer_block.py, alone and one after another as in priorformer.py.
  *
  * numpy spends most of its time on exponentials and on carrying intermediate results through memory. Here a few tokens
  * at a time (a tile, two vectors wide) pass through as many steps as possible, and scores are never stored. All
@@ -30,6 +30,8 @@ int runs_here(void) { return 1; }
 #define EPSILON 1e-5f     /* added to the variance, as in forward.py */
 #define TINY 1e-6f        /* added to the mean square, as in priorformer_block.py */
 #define LOG2E 1.44269504f
+#define CELL 4            /* atoms in a cell of priorformer's grid */
+#define TRACKS 7          /* numbers that its block reads of an atom */
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 typedef int32_t lanes_of_int __attribute__((vector_size(4 * LANES)));
@@ -261,6 +263,13 @@ INLINE void add_factor(const int R, float *d, const float *likelihood, const flo
     }
 }
 
+INLINE void add_factors(float *d, const float *likelihood, const float *share, const float *weights, int64_t m,
+                        int64_t a) {
+    int64_t k = 0;
+    for (; k + 4 <= m; k += 4) add_factor(4, d, likelihood + k * a, share + k, weights, a);
+    for (; k < m; k++) add_factor(1, d, likelihood + k * a, share + k, weights, a);
+}
+
 /* `steps` steps of em_track.py from log-weights and velocities [a]: likelihood [m, a], share [m], room for 2 a numbers.
  * Returns how long the momentum has run. */
 TARGET int64_t em_steps(const float *likelihood, const float *share, float *log_weights, float *velocity, float *room,
@@ -273,9 +282,7 @@ TARGET int64_t em_steps(const float *likelihood, const float *share, float *log_
             store(weights + j, power_of_two(exponent), a - j);
             store(d + j, all(0.0f), a - j);
         }
-        int64_t k = 0;
-        for (; k + 4 <= m; k += 4) add_factor(4, d, likelihood + k * a, share + k, weights, a);
-        for (; k < m; k++) add_factor(1, d, likelihood + k * a, share + k, weights, a);
+        add_factors(d, likelihood, share, weights, m, a);
         run += 1;
         if (step % check == 0) {
             lanes slope = {0};
@@ -375,5 +382,108 @@ TARGET void near_block(float *h, const float *features, float *moves, float *qkv
         add_and_read(y, h + i, down_weight, zero, x, d, hidden, row, row - i);
         affine(x, head_weight, head_bias, y, answers, d);
         store_tile(moves + i, x, answers, row, row - i);
+    }
+}
+
+INLINE lanes exponential(lanes x) { return power_of_two(no_more(no_less(x * LOG2E, -126.0f), 126.0f)); }
+
+INLINE lanes inverse_sinh(lanes x) {
+    const lanes size = choose(x < 0.0f, -x, x);
+    lanes root;
+    for (int l = 0; l < LANES; l++) root[l] = sqrtf(1.0f + size[l] * size[l]);
+    const lanes found = logarithm(size + choose(size > 1e9f, size, root)) / LOG2E; /* there the square may overflow */
+    return choose(x < 0.0f, -found, found);
+}
+
+/* Log-weights [a], none below `lowest`, whose exponentials sum to 1. */
+INLINE void normalise_weights(float *log_weights, int64_t a, float lowest) {
+    float sum = 0.0f;
+    for (int64_t j = 0; j < a; j += LANES) {
+        const lanes kept = no_less(load(log_weights + j, a - j), lowest), part = exponential(kept);
+        store(log_weights + j, kept, a - j);
+        for (int l = 0; l < LANES && j + l < a; l++) sum += part[l];
+    }
+    const float total = logf(sum);
+    for (int64_t j = 0; j < a; j++) log_weights[j] -= total;
+}
+
+/* The EM factor D [a] of log-weights [a]; room for a numbers. */
+INLINE void em_factor(float *d, const float *log_weights, const float *likelihood, const float *share, float *weights,
+                      int64_t m, int64_t a) {
+    for (int64_t j = 0; j < a; j += LANES) {
+        store(weights + j, exponential(load(log_weights + j, a - j)), a - j);
+        store(d + j, all(0.0f), a - j);
+    }
+    add_factors(d, likelihood, share, weights, m, a);
+}
+
+/* What a block reads of its atoms, to features [TRACKS CELL, a / CELL]: for its own track and for EM's the log counts,
+ * log D and how significantly D differs from 1, and the gap between the tracks. */
+INLINE void read_tracks(float *features, const float *own, const float *em, const float *d_own, const float *d_em,
+                        const float *precision, float log_n, int64_t a) {
+    for (int64_t j = 0; j < a; j += LANES) {
+        const lanes mine = load(own + j, a - j), theirs = load(em + j, a - j), scale = load(precision + j, a - j);
+        const lanes d[2] = {load(d_own + j, a - j), load(d_em + j, a - j)};
+        lanes read[TRACKS];
+        read[0] = no_more(no_less(mine + log_n, -5.0f), 12.0f) / 4.0f;
+        read[1] = no_more(no_less(theirs + log_n, -5.0f), 12.0f) / 4.0f;
+        for (int t = 0; t < 2; t++) {
+            read[2 + t] = no_more(no_less(logarithm(d[t]) / LOG2E, -3.0f), 3.0f);
+            read[4 + t] = inverse_sinh((d[t] - 1.0f) * scale) / 2.0f;
+        }
+        read[6] = no_more(no_less(theirs - mine, -8.0f), 8.0f) / 4.0f;
+        for (int t = 0; t < TRACKS; t++)
+            for (int l = 0; l < LANES && j + l < a; l++)
+                features[(t * CELL + (j + l) % CELL) * (a / CELL) + (j + l) / CELL] = read[t][l];
+    }
+}
+
+/* Move log-weights [a] by what a block says of them, moves [3 CELL, a / CELL]: along log D, towards EM's, and by a shift. */
+INLINE void move(float *own, const float *features, const float *moves, float lowest, int64_t a) {
+    const int64_t row = a / CELL;
+    float top = -FLT_MAX;
+    for (int64_t i = 0; i < CELL * row; i += row)
+        for (int64_t j = 0; j < row; j += LANES) {
+            const float *at = moves + i + j;
+            const lanes gradient = load(features + 2 * a + i + j, row - j), gap = load(features + 6 * a + i + j, row - j);
+            const lanes along = load(at, row - j), towards = load(at + a, row - j), shift = load(at + 2 * a, row - j);
+            const lanes by = (1.0f + along) * gradient + 4.0f * gap / (1.0f + exponential(-towards)) + shift;
+            for (int l = 0; l < LANES && j + l < row; l++) {
+                float *weight = own + CELL * (j + l) + i / row;
+                *weight += by[l];
+                if (*weight > top) top = *weight;
+            }
+        }
+    for (int64_t j = 0; j < a; j++) own[j] -= top;
+    normalise_weights(own, a, lowest);
+}
+
+/* All blocks of priorformer from the log-weights em [a], which EM moves on; answers [blocks, a] are the log-weights after
+ * each. Likelihood [m, a], share [m], precision [a]; features [f, a / CELL], of which those beyond the TRACKS CELL first
+ * never change; the 11 arrays of each block, as near_block takes them; room for (4 d + 3 CELL) a / CELL + 5 a numbers. */
+TARGET void all_blocks(const float *likelihood, const float *share, const float *precision, float *features, float *em,
+                       float *answers, float *room, const float *const *blocks, int64_t m, int64_t a, int64_t count,
+                       int64_t d, int64_t f, int64_t heads, int64_t reach, int64_t steps, int64_t check, float stride,
+                       float least, float largest, float lowest, float log_n) {
+    const int64_t row = a / CELL;
+    float *h = room, *qkv = h + d * row, *moves = qkv + 3 * d * row, *velocity = moves + 3 * a, *d_own = velocity + a,
+          *d_em = d_own + a, *scratch = d_em + a;
+    const float *own = em;
+    int64_t run = 0;
+    memset(h, 0, sizeof(float) * d * row);
+    memset(velocity, 0, sizeof(float) * a);
+    for (int64_t b = 0; b < count; b++) {
+        float *next = answers + b * a;
+        memcpy(next, own, sizeof(float) * a);
+        run = em_steps(likelihood, share, em, velocity, scratch, m, a, steps, run, check, stride, least, largest);
+        normalise_weights(em, a, lowest);
+        em_factor(d_own, next, likelihood, share, scratch, m, a);
+        em_factor(d_em, em, likelihood, share, scratch, m, a);
+        read_tracks(features, next, em, d_own, d_em, precision, log_n, a);
+        const float *const *w = blocks + 11 * b;
+        near_block(h, features, moves, qkv, d, f, row, heads, reach, 3 * CELL, w[0], w[1], w[2], w[3], w[4], w[5], w[6],
+                   w[7], w[8], w[9], w[10]);
+        move(next, features, moves, lowest, a);
+        own = next;
     }
 }

@@ -1,4 +1,4 @@
-"""A softmax layer in two halves, EM steps and a block of priorformer in C, where the installation found a compiler;
+"""A softmax layer in two halves, EM steps and the blocks of priorformer in C, where the installation found a compiler;
 elsewhere numpy runs them.
 
 `hatch_build.py` compiles kernels.c when the package is installed. The library bears a hash of its source in its name,
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,8 @@ def load(path: Path) -> ctypes.CDLL | None:
     loaded.near_block.restype = None
     loaded.em_steps.argtypes = [pointer] * 5 + [integer] * 5 + [ctypes.c_float] * 3
     loaded.em_steps.restype = integer
+    loaded.all_blocks.argtypes = [pointer] * 8 + [integer] * 9 + [ctypes.c_float] * 5
+    loaded.all_blocks.restype = None
     return loaded if loaded.runs_here() else None
 
 
@@ -141,6 +144,36 @@ class NearBlock:
         sizes = d, f, cells, self.heads, self.reach, self.answers
         compiled.near_block(*addresses(state, read, said, room), *sizes, *self.addresses)
         return state.T, said.T
+
+
+def all_blocks(
+    blocks: Sequence[NearBlock],
+    likelihood: Array,
+    share: Array,
+    log_weights: Array,
+    precision: Array,
+    static: Array,
+    em_steps: tuple[int, int, float, float, float],
+    lowest: float,
+    log_n: float,
+) -> Array | None:
+    """What all blocks of priorformer answer one after another, log-weights [blocks, a]; None where numpy has to do it.
+
+    `static` [f, a / 4] are the features that never change, `em_steps` the steps beside every block and the constants of
+    `em_track`, and `lowest` is the least log-weight.
+    """
+    compiled, given = library(), (likelihood, share, precision)
+    if compiled is None or static.dtype != np.float32 or not all(block.fits for block in blocks):
+        return None
+    (m, a), (d, f), first = likelihood.shape, blocks[0].shape, blocks[0]
+    answers = np.empty((len(blocks), a), dtype=np.float32)
+    features = np.empty((f, static.shape[1]), dtype=np.float32)
+    features[-len(static) :] = static
+    changed = features, log_weights.copy(), answers, np.empty(d * a + 8 * a, dtype=np.float32)
+    arrays = np.array([address for block in blocks for address in block.addresses], dtype=np.uintp)
+    sizes = m, a, len(blocks), d, f, first.heads, first.reach
+    compiled.all_blocks(*addresses(*given, *changed, arrays), *sizes, *em_steps, lowest, log_n)
+    return answers
 
 
 def addresses(*arrays: Array) -> list[int]:

@@ -21,15 +21,22 @@ from numpy.typing import NDArray
 from ebformer.errors import InputError
 from ebformer.prior import GridPrior
 from ebformer.tally import Tally
-from ebformer.transformer.em_track import LOWEST_LOG_WEIGHT, EmTrack, em_factor
+from ebformer.transformer import kernels
+from ebformer.transformer.em_track import (
+    CHECK,
+    LARGEST_PULL,
+    LEAST_PULL,
+    LOWEST_LOG_WEIGHT,
+    STRIDE,
+    EmTrack,
+    em_factor,
+)
 from ebformer.transformer.grid import LOWEST, PER_CELL, SPACING, Likelihood, atoms, coordinate, extent, rate
-from ebformer.transformer.priorformer_block import STATIC_FEATURES, TRACK_FEATURES, Block, PriorformerConfig
+from ebformer.transformer.priorformer_block import TRACK_FEATURES, Block, PriorformerConfig
 from ebformer.transformer.weights import Weights
 
 Array = NDArray[Any]
 
-UNITS = np.array([[0.25], [0.25], [1.0], [1.0], [0.5], [0.5], [0.25]], dtype=np.float32)
-"""Scales of what a block reads: log counts, log D and its score for both tracks, and the gap between them."""
 LARGEST_LOG_N = 14.5
 """log n is read up to here (about two million units, the most in training); beyond, only the data sharpen."""
 RARE = 0.02
@@ -91,39 +98,48 @@ class Priorformer:
 
     def answer(self, likelihood: Likelihood, share: Array, n: float, u: Array) -> Array:
         """Log-weights of the atoms after the last block."""
-        *_, last = self.answers(likelihood, share, n, u)
-        return last
+        return np.asarray(self.answers(likelihood, share, n, u)[-1])
 
-    def answers(self, likelihood: Likelihood, share: Array, n: float, u: Array) -> Iterator[Array]:
-        """Log-weights of the atoms after every block."""
+    def answers(self, likelihood: Likelihood, share: Array, n: float, u: Array) -> Array:
+        """Log-weights of the atoms after every block, [blocks, a]."""
         log_n = min(math.log(n), LARGEST_LOG_N)
         count = likelihood.shape[1]
-        start: Array = np.full(count, -math.log(count), dtype=self.dtype)
-        em = start + np.log(em_factor(likelihood, share, start)[2])
-        track = EmTrack(likelihood, share, em)
-        precision = self.precision(likelihood, share, em, math.exp(log_n))
-        own, h = em, np.zeros((len(u), self.weights.config.width), dtype=self.dtype)  # type: Array, Array
-        features: Array = np.empty((len(u), TRACK_FEATURES * PER_CELL + STATIC_FEATURES), dtype=self.dtype)
-        features[:, TRACK_FEATURES * PER_CELL :] = self.static_features(em, log_n, u).T
-        by_track = features[:, : TRACK_FEATURES * PER_CELL].reshape(len(u), TRACK_FEATURES, PER_CELL)
-        tracks: Array = np.empty((TRACK_FEATURES, count), dtype=self.dtype)
-        counts, gradient, score, gap = tracks[0:2], tracks[2:4], tracks[4:6], tracks[6]
-        both: Array = np.empty((2, count), dtype=self.dtype)
+        flat: Array = np.full(count, -math.log(count), dtype=self.dtype)
+        start = flat + np.log(em_factor(likelihood, share, flat)[2])
+        precision = self.precision(likelihood, share, start, math.exp(log_n))
+        static = self.static_features(start, log_n, u)
+        given = likelihood, share, start, precision, static, log_n
+        found = self.answers_compiled(*given)
+        return np.stack(list(self.answers_in_numpy(*given))) if found is None else found
+
+    def answers_compiled(
+        self, likelihood: Likelihood, share: Array, start: Array, precision: Array, static: Array, log_n: float
+    ) -> Array | None:
+        """All blocks in C; None where only numpy can run them."""
+        if len(likelihood.pieces) > 1:
+            return None
+        steps = self.weights.config.em_steps, CHECK, STRIDE, LEAST_PULL, LARGEST_PULL
+        matrix, blocks = likelihood.pieces[0][2], [block.compiled for block in self.blocks]
+        return kernels.all_blocks(blocks, matrix, share, start, precision, static, steps, LOWEST_LOG_WEIGHT, log_n)
+
+    def answers_in_numpy(
+        self, likelihood: Likelihood, share: Array, start: Array, precision: Array, static: Array, log_n: float
+    ) -> Iterator[Array]:
+        """The blocks one after another, as they are defined."""
+        config, cells = self.weights.config, static.shape[1]
+        track, own = EmTrack(likelihood, share, start), start
+        h: Array = np.zeros((cells, config.width), dtype=self.dtype)
         for block in self.blocks:
-            both[0], both[1] = own, track.advance(self.weights.config.em_steps)
+            both = np.stack([own, track.advance(config.em_steps)])
             d = em_factor(likelihood, share, both)[2]
-            clip(np.add(both, log_n, out=counts), -5.0, 12.0)
-            clip(np.log(d, out=gradient), -3.0, 3.0)
-            d -= 1.0
-            d *= precision
-            np.arcsinh(d, out=score)
-            clip(np.subtract(both[1], both[0], out=gap), -8.0, 8.0)
-            by_track[:] = (tracks * UNITS).reshape(TRACK_FEATURES, len(u), PER_CELL).transpose(1, 0, 2)
-            h, (along, towards, shift) = block(h, features)
-            own = own + (1.0 + along) * gradient[0] + gap / (1.0 + np.exp(-towards)) + shift
-            own -= np.maximum.reduce(own)
-            np.maximum(own, LOWEST_LOG_WEIGHT, out=own)
-            own -= math.log(np.add.reduce(np.exp(own)))
+            gradient, gap = np.log(d).clip(-3.0, 3.0), (both[1:] - own).clip(-8.0, 8.0)
+            score = np.arcsinh((d - 1.0) * precision)
+            tracks = np.concatenate([(both + log_n).clip(-5.0, 12.0) / 4.0, gradient, score / 2.0, gap / 4.0])
+            of_cells = tracks.reshape(TRACK_FEATURES, cells, PER_CELL).transpose(1, 0, 2).reshape(cells, -1)
+            h, (along, towards, shift) = block(h, np.concatenate([of_cells, static.T], axis=1))
+            own = own + (1.0 + along) * gradient[0] + gap[0] / (1.0 + np.exp(-towards)) + shift
+            own = np.maximum(own - own.max(), LOWEST_LOG_WEIGHT)
+            own -= math.log(np.exp(own).sum())
             yield own
 
     @staticmethod
@@ -138,14 +154,9 @@ class Priorformer:
         """What no block changes: units near the cell, log n, and where the cell lies; [STATIC_FEATURES, j]."""
         near = np.log(np.maximum(np.add.reduce(np.exp(em).reshape(-1, PER_CELL), axis=1), 1e-9)) + log_n
         root = 2.0 * np.sqrt(rate(u))
-        static: Array = np.empty((STATIC_FEATURES, len(u)), dtype=em.dtype)
-        np.multiply(clip(near, -3.0, 12.0), 0.25, out=static[0])
-        static[1] = log_n / 10.0
-        static[2] = np.exp(-root)
-        static[3] = np.exp(root / -4.0)
-        static[4] = np.exp(root / -16.0)
-        static[5] = np.minimum(u, 0.5)
-        return static
+        decays = [np.exp(root / -scale) for scale in (1.0, 4.0, 16.0)]
+        static = [near.clip(-3.0, 12.0) / 4.0, np.full(len(u), log_n / 10.0), *decays, np.minimum(u, 0.5)]
+        return np.stack(static).astype(em.dtype)
 
 
 def spread(theta: Array, weights: Array) -> tuple[Array, Array]:
@@ -195,9 +206,3 @@ def mean_in_agreement(mean: float, x: Array, count: Array) -> float:
     variance = max(float(count @ (x - observed) ** 2) / n, 1.0 / n)
     error = math.sqrt(variance / n)
     return min(max(mean, observed - error), observed + error) / mean
-
-
-def clip(array: Array, low: float, high: float) -> Array:
-    """`np.clip` in place, without its overhead, which is felt on arrays this short."""
-    np.maximum(array, low, out=array)
-    return np.minimum(array, high, out=array)
