@@ -247,6 +247,7 @@ def card(network: Priorformer) -> str:
     few, many = (
         ", ".join(f"{count} {world}" for world, count in recipe[name].items()) for name in ("worlds_of_few", "worlds")
     )
+    sizes = ", ".join(f"{100 * chance:.0f} % from {low:,} to {high:,}" for low, high, chance in recipe["sizes"])
     tables = {name: measure(network, count) for name, (measure, count) in SECTIONS.items()}
     times = clock(network, 200)[0]
     return f"""# priorformer
@@ -262,7 +263,7 @@ How it works: `docs/priorformer.md`. It is the default method. Written by `bench
 | from there on | {many} |
 | never seen | the multinomial world, least favourable priors |
 | theta_max | 0.05 to 500 (two in five by the paper's law, else log-uniform to 200) |
-| units per tally | half between 64 and 40,000, a quarter between 64 and 2,000, a quarter between 2 and 2,000,000 |
+| units per tally | {sizes} |
 | exposure | unequal in one step of six, spread over up to two decades |
 | training | {made["history"]} |
 | last run | {made["steps"]:,} steps, {made["seconds"] / 60:.0f} minutes on a share of one core, torch {made["torch"]} |

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,14 @@ class PriorformerRecipe:
     config: PriorformerConfig = field(default_factory=PriorformerConfig)
     tallies: int = 32
     """Per step."""
+    sizes: tuple[tuple[int, int, float], ...] = (
+        (64, 40_000, 0.45),
+        (64, 2_000, 0.2),
+        (1, 64, 0.15),
+        (1, 2_000_000, 0.2),
+    )
+    """From, to, how often: most data sets have hundreds or thousands of units, most is to be learnt below two thousand,
+    and few units must make for wide intervals."""
     few: int = 400
     """Below so many units a sample hardly tells its world."""
     worlds_of_few: dict[str, int] = field(
@@ -67,13 +75,13 @@ class PriorformerRecipe:
     discount: float = 0.5
     """Weight of a block's answer relative to the next block's."""
     n_power: float = 0.25
-    """A step counts in proportion to n^n_power: roots of regrets fall with n faster than that."""
+    """A step counts in proportion to max(n, 64)^n_power: roots of regrets fall with n faster than that."""
     posterior_weight: float = 1.5
     """Weight of the distance between answered and exact posteriors, relative to the distance between their means."""
 
     def draw(self, rng: np.random.Generator) -> Batch:
         """One batch, a function of the generator alone."""
-        n = sample_size(rng)
+        n = sample_size(rng, self.sizes)
         worlds = self.worlds_of_few if n < self.few else self.worlds
         if rng.random() < self.exposed and n >= 16:
             top = min(theta_max(rng), 100.0) * np.exp(rng.uniform(-0.25, 0.25, self.tallies))
@@ -95,13 +103,12 @@ class PriorformerRecipe:
         for back, answer in enumerate(reversed(answers)):
             total = total + self.discount**back * root_mean(regret(batch, answer), batch.world)
         total = total + self.posterior_weight * root_mean(posterior_distance(batch, answers[-1]), batch.world)
-        return total * torch.as_tensor(float(batch.n.mean()) / 512) ** self.n_power
+        return total * (batch.n.mean().clamp_min(64.0) / 512) ** self.n_power
 
 
-def sample_size(rng: np.random.Generator) -> int:
-    """Log-uniform: half of them between 64 and 40,000, where most data sets are, a quarter between 64 and 2,000, where
-    most is to be learnt, and a quarter between 2 and two million."""
-    low, high = ((64, 40_000), (64, 2_000), (2, 2_000_000))[rng.choice(3, p=[1 / 2, 1 / 4, 1 / 4])]
+def sample_size(rng: np.random.Generator, laws: Sequence[tuple[int, int, float]]) -> int:
+    """A number of units that is log-uniform from low to high, with a given chance of each (low, high, chance)."""
+    low, high, _ = laws[rng.choice(len(laws), p=[chance for *_, chance in laws])]
     return int(np.rint(log_uniform(rng, low, high)))
 
 
@@ -192,5 +199,5 @@ def ship(folder: Path, recipe: PriorformerRecipe, path: Path, provenance: dict[s
     arrays = {name: np.asarray(kept["average"][name]) for name in recipe.config.shapes()}
     last = kept["progress"]["log"][-1]
     taken = {"steps": int(last["step"]), "seconds": last["seconds"], "torch": str(torch.__version__)}
-    trained = {"range": {"x": [0, columns(LARGEST)], "n": [2, 2_000_000]}, "recipe": asdict(recipe)}
+    trained = {"range": {"x": [0, columns(LARGEST)], "n": [1, 2_000_000]}, "recipe": asdict(recipe)}
     return weights_file.save(path, Weights(recipe.config, arrays, trained | taken | provenance))
