@@ -62,6 +62,60 @@ def test_delimiters_line_ends_and_byte_order_marks_are_recognised(
         assert observe(file.table, Columns("goals")).tallies()[None] == eb.Tally.of([1, 0, 4])
 
 
+EUROPEAN = "id;price;note;goals;games\na;3,20;n.a.;3;1,5\nb;4,00;a.b,c;2;2,25\nc;;x;0;10\n"
+
+
+def test_between_semicolons_a_comma_is_a_decimal_one(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(EUROPEAN)
+    (tmp_path / "plain.csv").write_text(EUROPEAN.replace(",", "."))
+    tallies = []
+    for name in ("in.csv", "plain.csv"):
+        with open_table(str(tmp_path / name)) as file:
+            tallies.append(observe(file.table, Columns("goals", "games")).tallies()[None])
+            assert file.decimal_commas == (("price", "games") if name == "in.csv" else ())
+    assert tallies == [eb.Tally.of([3, 2, 0], [1.5, 2.25, 10.0])] * 2
+
+
+@pytest.mark.parametrize("target", ["out.csv", "out.parquet"])
+def test_decimal_commas_are_points_in_other_formats(tmp_path: Path, target: str) -> None:
+    (tmp_path / "in.csv").write_text(EUROPEAN)
+    shrunken(tmp_path / "in.csv", tmp_path / target, Columns("goals", "games"))
+    found = pl.read_parquet(tmp_path / target) if ".parquet" in target else pl.read_csv(tmp_path / target)
+    assert found["games"].to_list() == [1.5, 2.25, 10.0]
+    assert found["note"].to_list() == ["n.a.", "a.b,c", "x"]
+    assert found["price"].cast(float).to_list() == [3.2, 4.0, None]
+
+
+def test_between_semicolons_decimal_commas_stay_and_the_answers_have_them_too(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """So that the program that wrote the file can read the answers, and so can we."""
+    (tmp_path / "in.csv").write_text(EUROPEAN)
+    shrunken(tmp_path / "in.csv", Path("-"), Columns("goals", "games"))
+    shrunken(tmp_path / "in.csv", tmp_path / "out.csv", Columns("goals", "games"))
+    (tmp_path / "again.csv").write_bytes(capsysbinary.readouterr().out)
+    before, after = ((tmp_path / name).read_text().splitlines() for name in ("in.csv", "again.csv"))
+    assert [line.split(";")[:5] for line in after] == [line.split(";") for line in before]
+    with open_table(str(tmp_path / "again.csv")) as again, open_table(str(tmp_path / "out.csv")) as out:
+        assert again.table.rows.fetchall() == out.table.rows.fetchall()
+    assert "." not in after[1].partition("1,5")[2]
+
+
+@pytest.mark.parametrize(
+    ("games", "sentence"),
+    [
+        (["1,5", "2.5"], r"row 1: games is '1,5': write numbers with a decimal point, or between semicolons all with"),
+        (["1,5", "1.234,5"], r"row 2: games is '1\.234,5': write numbers .* no thousands separators"),
+        (["1,5", "two"], "row 2: games is 'two', not a number"),
+        (["1,5", ""], "row 2: games is missing"),
+    ],
+)
+def test_a_mix_of_marks_is_refused(tmp_path: Path, games: list[str], sentence: str) -> None:
+    (tmp_path / "in.csv").write_text("goals;games\n" + "".join(f"1;{entry}\n" for entry in games))
+    with pytest.raises(InputError, match=sentence), open_table(str(tmp_path / "in.csv")) as file:
+        observe(file.table, Columns("goals", "games"))
+
+
 @pytest.mark.parametrize("target", ["out.csv", "out.tsv", "out.csv.gz", "out.parquet"])
 @pytest.mark.parametrize("origin", ["in.csv", "in.tsv.gz", "in.parquet"])
 def test_rows_keep_their_order_from_every_format_to_every_format(tmp_path: Path, origin: str, target: str) -> None:

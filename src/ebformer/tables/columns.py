@@ -129,8 +129,8 @@ def complaint(columns: Columns, role: Role, value: object, row: int | None) -> I
 
     >>> print(complaint(Columns("goals"), "count", "seven", 3))
     row 3: goals is 'seven', not a number
-    >>> print(complaint(Columns("goals"), "count", "1,234", 3))
-    row 3: goals is '1,234': write numbers with a decimal point and without thousands separators
+    >>> print(complaint(Columns("x"), "count", "1,234", None))
+    x is '1,234': write numbers with a decimal point, or between semicolons all with a comma, no thousands separators
     >>> print(complaint(Columns("goals", "games"), "exposure", 0, None))
     games is 0: exposures must be positive and finite, so correct or drop that row
     """
@@ -146,7 +146,8 @@ def complaint(columns: Columns, role: Role, value: object, row: int | None) -> I
     except ValueError:
         if re.fullmatch(r"\s*[-+]?\d+([.,'\s]\d+)+\s*", str(value)):
             return InputError(
-                f"{where}{name} is {value!r}: write numbers with a decimal point and without thousands separators"
+                f"{where}{name} is {value!r}: write numbers with a decimal point, "
+                "or between semicolons all with a comma, no thousands separators"
             )
         return InputError(f"{where}{name} is {value!r}, not a number")
     if role == "exposure":

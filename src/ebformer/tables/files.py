@@ -1,6 +1,7 @@
 """Files in and out through DuckDB, out of core: CSV, TSV and Parquet, gzipped or not, standard input and output.
 
-Text files pass through as text: leading zeros, quotes and accents arrive as they left. Outputs appear whole or not at
+Text files pass through as text: leading zeros, quotes and accents arrive as they left. Between semicolons a comma is a
+decimal one: it is read as a point, and written as a comma again where semicolons are. Outputs appear whole or not at
 all.
 """
 
@@ -56,12 +57,16 @@ class Format:
 
 @dataclass(frozen=True, eq=False)
 class TableFile:
-    """An open file: its rows as a source, its header as written and its format."""
+    """An open file: its rows as a source, its header as written and its format.
+
+    `decimal_commas` are the columns whose numbers have a comma in the file and a point in the table.
+    """
 
     connection: duckdb.DuckDBPyConnection
     table: DuckTable
     header: list[str]
     format: Format
+    decimal_commas: tuple[str, ...] = ()
 
     def write(self, rows: duckdb.DuckDBPyRelation, path: str, columns: Columns) -> None:
         """Write rows that `table.with_answers` gave, in the order of the file; `-` is standard output, as text."""
@@ -93,7 +98,11 @@ class TableFile:
         # The header goes in as the first row, so that names DuckDB cannot hold (empty, repeated) survive.
         header = [*self.header, *names[len(self.header) :]]
         titles = ", ".join(_literal(name) if name else "NULL::VARCHAR" for name in header)
-        texts = ", ".join(f"{quoted(name)}::VARCHAR" for name in names)
+        as_read = self.decimal_commas and to.delimiter == ";"
+        with_commas = {*self.decimal_commas, *names[len(self.header) :]} if as_read else ()
+        texts = ", ".join(
+            _with_mark(name, ".", ",") if name in with_commas else f"{quoted(name)}::VARCHAR" for name in names
+        )
         lines = DuckTable(rows).ask(f"SELECT {titles} UNION ALL SELECT {texts} FROM given")
         lines.write_csv(path, sep=to.delimiter, header=False, compression="gzip" if to.gzipped else "none")
 
@@ -164,7 +173,32 @@ def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> Tabl
         f"delim = {_literal(delimiter)}, quote = '\"', escape = '\"', "
         f"compression = '{'gzip' if gzipped else 'none'}', columns = {{{columns}}})"
     )
-    return TableFile(connection, DuckTable(rows), header, Format(delimiter, gzipped))
+    commas = _decimal_commas(DuckTable(rows)) if delimiter == ";" else ()
+    if commas:
+        read = ", ".join(f"{_with_mark(column, ',', '.')} AS {quoted(column)}" for column in commas)
+        rows = DuckTable(rows).ask(f"SELECT * REPLACE ({read}) FROM given")
+    return TableFile(connection, DuckTable(rows), header, Format(delimiter, gzipped), commas)
+
+
+def _decimal_commas(table: DuckTable) -> tuple[str, ...]:
+    """The columns with decimal commas and no decimal points; where both occur, nobody knows which is which."""
+    judged = ", ".join(
+        f"coalesce(bool_or({_has_mark(name, ',')}), false) AND NOT bool_or({_has_mark(name, '.')})"
+        for name in table.names
+    )
+    verdict = table.ask(f"SELECT {judged} FROM given").fetchall()[0]
+    return tuple(name for name, commas in zip(table.names, verdict, strict=True) if commas)
+
+
+def _has_mark(name: str, mark: str) -> str:
+    """SQL for whether an entry is a number with this decimal mark."""
+    return f"regexp_full_match({quoted(name)}::VARCHAR, '\\s*[-+]?\\d*[{mark}]\\d+(e[-+]?\\d+)?\\s*', 'i')"
+
+
+def _with_mark(name: str, old: str, new: str) -> str:
+    """SQL for the entries of a column as text, numbers with another decimal mark."""
+    text = f"{quoted(name)}::VARCHAR"
+    return f"CASE WHEN {_has_mark(name, old)} THEN replace({text}, '{old}', '{new}') ELSE {text} END"
 
 
 def _header(path: str, name: str, gzipped: bool) -> tuple[list[str], str]:
