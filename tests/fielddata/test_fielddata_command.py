@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from ebformer.cli.fielddata import command
 from ebformer.errors import InputError
+from ebformer.fielddata.classic import shipped
 from ebformer.fielddata.scoring import Score
 
 pytest.importorskip("choix")
@@ -72,16 +73,24 @@ def test_absent_data_are_named_with_what_to_do(tmp_path):
     for arguments, said in (
         (["nhl", "--data-dir", tmp_path / "nowhere"], "--data-dir or EBFORMER_DATA"),
         (["mlb", "--data-dir", tmp_path], r"has no mlb/.*docs/realdata.md"),
-        (["classic", "thyrion", "--data-dir", tmp_path], "has no classic/"),
+        (["classic", "thyrion", "--data-dir", tmp_path], r"ships with ebformer \(claims, .* and .* has no classic/"),
         (["nhl", "-o", tmp_path / "no" / "scores.csv"], "there is no folder"),
     ):
         with pytest.raises(InputError, match=said):
             run(*arguments)
 
 
+def test_shipped_tables_need_no_folder_and_help_names_them(tmp_path):
+    shown = run("classic", "claims", "--data-dir", tmp_path / "nowhere", "--estimators", "gamma", "--jobs", 1)
+    assert "mean of 20 cases" in shown
+    described = " ".join(run("classic", "--help").split())
+    assert "claims, accidents or horse-kicks" in described
+    assert [name for name in shipped() if name not in described] == []
+
+
 @pytest.mark.data
 def test_a_classic_table_is_thinned(data_dir):
     shown = run("classic", "thyrion_la_royale_belge", "--data-dir", data_dir, "--estimators", "gamma", "--jobs", 1)
     assert "mean of 20 cases" in shown
-    with pytest.raises(InputError, match="norberg"):
+    with pytest.raises(InputError, match=r"norberg.* claims, .* thyrion_la_royale_belge"):
         run("classic", "norberg_group_life", "--data-dir", data_dir)

@@ -129,7 +129,11 @@ def of_books(files: Sequence[Path], data_dir: Path | None) -> list[Holdout]:
 @click.argument("dataset")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the thinnings.")
 def of_classic(dataset: str, data_dir: Path | None, seed: int) -> list[Holdout]:
-    """A small published table, thinned into two halves 20 times."""
+    """A small published table, thinned into two halves 20 times.
+
+    DATASET is claims, accidents or horse-kicks, which ship with ebformer (see `ebformer datasets`), or a table of the
+    folder classic/ of the data: a name that there is not gets the list.
+    """
     return classic.load(dataset, np.random.default_rng(seed), data_dir=data_dir)
 
 

@@ -1,4 +1,4 @@
-"""Where the files are, and their columns. No data ships with ebformer: see docs/realdata.md for what to download."""
+"""Where the files are, and their columns. None ships with ebformer: docs/realdata.md says what to download."""
 
 from __future__ import annotations
 
