@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ebformer as eb
-from ebformer.check import RELEVANT, model_check, pit_interval
+from ebformer.check import ENOUGH, RELEVANT, model_check, pit_interval
 from ebformer.prior import GammaPrior, Prior
 from ebformer.tally import Tally
 
@@ -49,6 +49,14 @@ def test_poisson_mixtures_with_exposures_pass() -> None:
         t = rng.choice([0.5, 1.0, 2.0, 8.0], 2_000)
         check = checked(Tally.of(rng.poisson(rng.gamma(2.0, 1.0, 2_000) * t), t), seed)
         assert check.fits, check.sentence
+
+
+def test_of_few_units_no_fit_is_claimed_but_a_gross_departure_is_told() -> None:
+    for n in (1, 3, ENOUGH - 1):
+        check = checked(Tally.of(mixed(np.random.default_rng(n), n)))
+        assert check.sentence == "too few rows to tell whether Poisson with a mixing distribution fits"
+    assert "fits (PIT p" in checked(Tally.of(mixed(np.random.default_rng(0), ENOUGH))).sentence
+    assert not checked(Tally.of([4] * (ENOUGH - 1))).fits  # all the same: less spread than Poisson counts have
 
 
 def no_zeros(rng: np.random.Generator) -> Tally:

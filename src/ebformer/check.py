@@ -12,8 +12,10 @@ from ebformer.posterior import AnyPrior, Floats, at_once, log_marginal
 from ebformer.prior import GammaPrior
 from ebformer.tally import Tally
 
-BINS, PER_BIN = 20, 10
-"""The PIT is counted in 20 bins, or in fewer where they would hold less than 10 units each."""
+BINS, FEWEST_BINS, PER_BIN = 20, 4, 10
+"""The PIT is counted in 20 bins, or in fewer where they would hold less than 10 units each, but in no less than 4."""
+ENOUGH = FEWEST_BINS * PER_BIN
+"""With fewer units than this nothing but a gross departure would show, so that none is no sign of a fit."""
 SIGNIFICANT = 1e-3
 """A departure is reported when chance alone would show it less often than this ..."""
 RELEVANT = 0.02
@@ -29,7 +31,7 @@ class ModelCheck:
     """`pit`: the share of units in each of 20 bins (or fewer) of the randomised PIT, equal where the model fits.
 
     `p_value` tests that they are equal (chi-square), `distance` is their total variation from it, `fits` the verdict
-    and `sentence` what to do about it.
+    (no departure was found) and `sentence` what to do about it.
     """
 
     pit: Floats
@@ -56,7 +58,7 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     the counts vary less than Poisson counts can: if each is out of so many tries, use a binomial method
     """
     low, high = pit_interval(prior, tally)
-    bins = int(np.clip(tally.n // PER_BIN, 4, BINS))
+    bins = int(np.clip(tally.n // PER_BIN, FEWEST_BINS, BINS))
     width = np.maximum(high - low, 1e-12)[:, None]  # where f(x) is nearly 0, the PIT is a point and its bin is certain
     share = np.diff(np.clip((np.linspace(0.0, 1.0, bins + 1) - low[:, None]) / width, 0.0, 1.0), axis=1)
     share[:, -1] = np.maximum(1.0 - share[:, :-1].sum(axis=1), 0.0)
@@ -66,6 +68,9 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     p_value = float(special.chdtrc(bins - 1, ((counts - tally.n / bins) ** 2).sum() * bins / tally.n))
     uneven = p_value < SIGNIFICANT and distance > RELEVANT
     sentence = _trend(low, high, tally) or (_diagnosis(prior, low, high, tally) if uneven else None)
+    if sentence is None and tally.n < ENOUGH:
+        sentence = "too few rows to tell whether Poisson with a mixing distribution fits"
+        return ModelCheck(pit, p_value, distance, True, sentence)
     if sentence is None:
         evidence = f"PIT p = {p_value:.2g}"
         if p_value < SIGNIFICANT:

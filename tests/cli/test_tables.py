@@ -205,6 +205,20 @@ def test_the_model_check_speaks_up() -> None:
     assert "model check: most counts are multiples of 10" in spoken.stderr
 
 
+def test_a_method_without_a_prior_claims_no_fit_but_tells_of_troubles(tmp_path: Path) -> None:
+    claims = ebformer("datasets", "claims").stdout
+    assert "model check" not in ebformer("estimate", "-", "--count", "claims", "--method", "mle", given=claims).stderr
+    few, page = "goals\n0\n1\n7\n", tmp_path / "report.html"
+    for method, said in (("mle", False), ("gamma", True)):
+        done = ebformer("report", "-", "--method", method, "-o", page, given=few)
+        assert done.returncode == 0, done.stderr
+        assert ("Model check: too few rows" in page.read_text(encoding="utf-8")) is said
+        assert "Calibration" not in page.read_text(encoding="utf-8")
+    rounded = "goals\n" + "\n".join(str(10 * (i % 9 + 1)) for i in range(500)) + "\n"
+    spoken = ebformer("estimate", "-", "--method", "mle", given=rounded)
+    assert "model check: most counts are multiples of 10" in spoken.stderr
+
+
 def test_compare_names_a_winner_and_its_assumption(league: Path) -> None:
     done = ebformer("compare", league, "--count", "goals", "--exposure", "games", "--methods", "npmle,gamma,robbins")
     assert done.returncode == 0, done.stderr

@@ -87,7 +87,7 @@ def command(
     troubles = warnings_of(checks, group)
     for sentence in troubles:
         options.say(f"model check: {sentence}")
-    if not troubles and group is None:
+    if not troubles and group is None and fit.rules[None].prior is not None:  # who has no prior cannot claim its fit
         options.say(f"model check: {checks[None].sentence}")
 
 

@@ -45,8 +45,9 @@ def load(
         try:
             found |= tallies(data_dir)
         except InputError as error:
+            ours = ", ".join(found)
             raise InputError(
-                f"no table {dataset!r} of units of equal exposure ships with ebformer ({', '.join(found)} do), and {error}"
+                f"no table {dataset!r} of units of equal exposure ships with ebformer ({ours} do), and {error}"
             ) from error
     if dataset not in found or found[dataset].common_exposure is None:
         usable = [name for name, tally in found.items() if tally.common_exposure is not None]

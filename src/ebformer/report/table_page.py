@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ebformer import __version__
-from ebformer.check import ModelCheck
+from ebformer.check import ENOUGH, ModelCheck
 from ebformer.comparison import ASSUMPTION, Score
 from ebformer.report import everyday_figures as figures
 from ebformer.report.page import Page, Picture, Rows, Section
@@ -108,17 +108,18 @@ def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str,
                 "Bars hang from the fitted curve: those that end below zero mark counts that are more frequent than the"
                 " model says, those that end above it rarer ones.",
             ),
+        ]
+    if rule.prior is not None and tally.n >= ENOUGH:
+        shown.append(
             Picture(
                 inline_svg(figures.calibration(check.pit), f"Calibration{where}"),
                 "Where each count falls in its predicted distribution: flat when the model fits, a hump when it expects"
                 " too much variation, a dip when too little.",
-            ),
-        ]
-    return Section(
-        f"What shrinkage did{where}",
-        [_moved(tally, rule, table.fit.columns), f"Model check: {check.sentence}.", *notes],
-        shown,
-    )
+            )
+        )
+    # A method without a prior is told of counts that no prior fits, but has nothing that could be said to fit.
+    checked = [f"Model check: {check.sentence}."] if rule.prior is not None or not check.fits else []
+    return Section(f"What shrinkage did{where}", [_moved(tally, rule, table.fit.columns), *checked, *notes], shown)
 
 
 def _moved(tally: Tally, rule: Rule, columns: Columns) -> str:
