@@ -45,7 +45,7 @@ class NetworkRule(CurveRule):
         cls, method: str, tally: Tally, weights: Weights[Architecture], precision: Precision, **common: Any
     ) -> NetworkRule:
         """Run the network once on the distinct values of the tally."""
-        rates = _rates(weights, tally, None, precision)
+        rates = _rates(weights, tally, None, precision, method)
         excess = excess_over_mean(rates, tally)
         return cls(method, tally, weights, np.maximum(rates - excess, 0.0), precision, excess, **common)
 
@@ -55,7 +55,7 @@ class NetworkRule(CurveRule):
         answers, unseen = self.fitted[at], self.tally.values[at] != x
         if unseen.any():
             asked = whole_numbers(x[unseen], "x")
-            rates = _rates(self.weights, self.tally, asked, self.precision)
+            rates = _rates(self.weights, self.tally, asked, self.precision, self.method)
             answers[unseen] = np.maximum(rates - self.excess, 0.0)
         return answers
 
@@ -85,9 +85,11 @@ class NetworkRule(CurveRule):
         return cls.of(tally=tally, weights=weights, precision=precision, **common)
 
 
-def _rates(weights: Weights[Architecture], tally: Tally, at: NDArray[np.int64] | None, precision: Precision) -> Floats:
+def _rates(
+    weights: Weights[Architecture], tally: Tally, at: NDArray[np.int64] | None, precision: Precision, name: str
+) -> Floats:
     """The network's estimates as rates: the GELU output of the linear embedding dips to -0.17, which no rate does."""
-    return np.maximum(estimate(weights, tally, at, precision), 0.0)
+    return np.maximum(estimate(weights, tally, at, precision, name), 0.0)
 
 
 def excess_over_mean(rates: Floats, tally: Tally) -> float:

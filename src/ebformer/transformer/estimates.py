@@ -34,17 +34,18 @@ def estimate(
     tally: Tally,
     at: NDArray[np.int64] | None = None,
     precision: Precision = "float32",
+    name: str = "this network",
 ) -> Floats:
     """The estimates at the distinct values of the tally, or `at` other values.
 
     A value asked for is a token of weight 0: it attends to the whole tally and nobody attends to it. Outside the range
-    of training there is a warning: about the tally when its own values are asked for, about the other values when they
-    are, so that one fit is not warned about again with every question.
+    of training there is a warning, which calls the network by `name`: about the tally when its own values are asked
+    for, about the other values when they are, so that one fit is not warned about again with every question.
     """
     if at is None:
-        warn_outside_range(weights, [tally.values], [tally.n])
+        warn_outside_range(weights, [tally.values], [tally.n], name)
     else:
-        warn_outside_range(weights, [at], [])
+        warn_outside_range(weights, [at], [], name)
     network, (x, share, n) = ready(weights, precision), rectangle([tally])
     if at is None:
         return np.asarray(forward(network, x, share, n)[0])
@@ -83,7 +84,10 @@ def activations(weights: Weights[Architecture], tally: Tally, precision: Precisi
 
 
 def warn_outside_range(
-    weights: Weights[Architecture], counts: Sequence[NDArray[np.int64]], sizes: Sequence[int]
+    weights: Weights[Architecture],
+    counts: Sequence[NDArray[np.int64]],
+    sizes: Sequence[int],
+    network: str = "this network",
 ) -> None:
     """One `OutsideTrainingRange` warning if a count is larger, or n smaller or larger, than training covered."""
     (_, x_high), (n_low, n_high) = weights.trained_range("x"), weights.trained_range("n")
@@ -95,7 +99,7 @@ def warn_outside_range(
     ):
         if not low <= asked <= high:
             trained = f"{low:,.0f} and more" if np.isinf(high) else f"at most {high:,.0f}"
-            message = f"{name} = {asked:,}, but this network was trained for {trained}: compare with npmle"
+            message = f"{name} = {asked:,}, but {network} was trained for {trained}: compare with npmle"
             warnings.warn(message, OutsideTrainingRange, stacklevel=callers_level())
             return
 
