@@ -142,6 +142,15 @@ def test_entries_that_cannot_be_used_are_named(home: str, column: str, value: fl
 
 
 @pytest.mark.parametrize("home", HOMES)
+def test_of_several_rows_that_cannot_be_used_the_first_is_named_and_the_others_are_counted(home: str) -> None:
+    table = a_table(60)
+    table["goals"] = [-3 if i in (6, 7, 50) else None if i == 8 else goals for i, goals in enumerate(table["goals"])]
+    for missing, others in (("error", 3), ("keep", 2)):
+        with pytest.raises(InputError, match=rf"^row 7: goals is -3.* \(and {others} more rows\)$"):
+            shrink(HOMES[home](table), "goals", missing=missing)
+
+
+@pytest.mark.parametrize("home", HOMES)
 def test_words_among_the_counts_are_named_and_digits_in_text_are_read(home: str) -> None:
     table = a_table(20)
     table["goals"] = [str(goals) for goals in table["goals"]]

@@ -82,8 +82,8 @@ def test_only_the_distinct_observations_travel(spark: Any) -> None:
 
 def test_what_cannot_be_used_is_named(spark: Any) -> None:
     table = a_table(20)
-    table.loc[3, "claims"] = -4
-    with pytest.raises(InputError, match=r"^claims is -4: counts are whole numbers of at least 0"):
+    table.loc[[3, 5], "claims"] = -4
+    with pytest.raises(InputError, match=r"^claims is -4: counts are whole numbers of at least 0 \(and 1 more row\)$"):
         shrink(on_cluster(spark, table), "claims", "years", method="npmle")
     with pytest.raises(InputError, match="'the region' holds string, not numbers"):
         shrink(on_cluster(spark, table), "the region", method="npmle")

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -124,43 +124,50 @@ def some_of(names: Sequence[object]) -> str:
     return ", ".join(map(str, names[:5])) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
 
 
-def complaint(columns: Columns, role: Role, value: object, row: int | None) -> InputError:
+class Offender(NamedTuple):
+    """The first entry that cannot be used, its row (from 1) where rows have an order, and how many rows cannot be."""
+
+    value: object
+    row: int | None = None
+    rows: int = 1
+
+
+def complaint(columns: Columns, role: Role, offender: Offender) -> InputError:
     """One sentence about an entry that cannot be used; rows count from 1, the header is not one.
 
-    >>> print(complaint(Columns("goals"), "count", "seven", 3))
+    >>> print(complaint(Columns("goals"), "count", Offender("seven", 3)))
     row 3: goals is 'seven', not a number
-    >>> print(complaint(Columns("x"), "count", "1,234", None))
+    >>> print(complaint(Columns("x"), "count", Offender("1,234")))
     x is '1,234': write numbers with a decimal point, or between semicolons all with a comma, no thousands separators
-    >>> print(complaint(Columns("goals", "games"), "exposure", 0, None))
-    games is 0: exposures must be positive and finite, so correct or drop that row
+    >>> print(complaint(Columns("goals", "games"), "exposure", Offender(0, 7, 42)))
+    row 7: games is 0: exposures must be positive and finite, so correct or drop that row (and 41 more rows)
     """
-    where = "" if row is None else f"row {row}: "
-    name = columns.role(role)
+    where = "" if offender.row is None else f"row {offender.row}: "
+    others = offender.rows - 1
+    more = f" (and {others:,} more row{'s' if others > 1 else ''})" if others else ""
+    return InputError(f"{where}{columns.role(role)} is {_trouble(role, offender.value)}{more}")
+
+
+def _trouble(role: Role, value: object) -> str:
+    """What is wrong with an entry, and what to do."""
     if value is None or str(value).strip().lower() in (*NO_ANSWER, "<na>"):
-        return InputError(
-            f"{where}{name} is missing: fill it in, drop the row, or keep such rows unanswered "
-            '(--missing keep, in Python missing="keep")'
+        return (
+            'missing: fill it in, drop the row, or keep such rows unanswered (--missing keep, in Python missing="keep")'
         )
     try:
         number = float(str(value))
     except ValueError:
         if re.fullmatch(r"\s*[-+]?\d+([.,'\s]\d+)+\s*", str(value)):
-            return InputError(
-                f"{where}{name} is {value!r}: write numbers with a decimal point, "
+            return (
+                f"{value!r}: write numbers with a decimal point, "
                 "or between semicolons all with a comma, no thousands separators"
             )
-        return InputError(f"{where}{name} is {value!r}, not a number")
+        return f"{value!r}, not a number"
     if role == "exposure":
-        return InputError(
-            f"{where}{name} is {value}: exposures must be positive and finite, so correct or drop that row"
-        )
+        return f"{value}: exposures must be positive and finite, so correct or drop that row"
     if 0 <= number <= LARGEST:
-        return InputError(
-            f"{where}{name} is {value}: counts are whole numbers; "
-            "a rate needs its count in this column and its exposure in another"
-        )
-    limit = "at least 0" if number < 0 else "at most 2^53"
-    return InputError(f"{where}{name} is {value}: counts are whole numbers of {limit}")
+        return f"{value}: counts are whole numbers; a rate needs its count in this column and its exposure in another"
+    return f"{value}: counts are whole numbers of {'at least 0' if number < 0 else 'at most 2^53'}"
 
 
 def usable(role: Role, numbers: np.ndarray) -> np.ndarray:

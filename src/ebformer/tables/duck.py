@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.errors import InputError
-from ebformer.tables.columns import NO_ANSWER, Columns, Role
+from ebformer.tables.columns import NO_ANSWER, Columns, Offender, Role
 from ebformer.tables.observations import Distinct
 from ebformer.tally import LARGEST
 
@@ -54,7 +54,7 @@ class DuckTable:
         exposures = f"SELECT DISTINCT {self._number(columns.exposure)} FROM given LIMIT {limit + 1}"
         return int(self.ask(f"SELECT count(*) FROM ({exposures})").fetchall()[0][0])
 
-    def offender(self, columns: Columns, role: Role, missing_too: bool) -> tuple[int | None, object] | None:
+    def offender(self, columns: Columns, role: Role, missing_too: bool) -> Offender | None:
         name = columns.role(role)
         assert name is not None
         if role == "group":
@@ -64,8 +64,9 @@ class DuckTable:
             whole = f"x >= 0 AND x <= {LARGEST} AND x = floor(x)" if role == "count" else "x > 0 AND x < 'inf'"
             bad = f"(SELECT coalesce(NOT ({whole}), {missing_too}) FROM (SELECT {x} AS x))"
         numbered = f"SELECT row_number() OVER () AS row, {quoted(name)} AS entry, {bad} AS bad FROM given"
-        first = self.ask(f"SELECT row, entry FROM ({numbered}) WHERE bad ORDER BY row LIMIT 1").fetchall()
-        return (int(first[0][0]), first[0][1]) if first else None
+        first = f"SELECT entry, row, count(*) OVER () FROM ({numbered}) WHERE bad ORDER BY row LIMIT 1"
+        found = self.ask(first).fetchall()
+        return Offender(*found[0]) if found else None
 
     def with_answers(
         self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
-from ebformer.tables.columns import NO_ANSWER, Columns, Role, usable
+from ebformer.tables.columns import NO_ANSWER, Columns, Offender, Role, usable
 from ebformer.tables.observations import Distinct
 
 
@@ -37,7 +37,7 @@ class EagerTable:
     def distinct_exposures(self, columns: Columns, limit: int) -> int:
         return int(np.unique(self._numbers(columns, "exposure")).size)
 
-    def offender(self, columns: Columns, role: Role, missing_too: bool) -> tuple[int | None, object] | None:
+    def offender(self, columns: Columns, role: Role, missing_too: bool) -> Offender | None:
         name = columns.role(role)
         assert name is not None
         if role == "group":
@@ -46,7 +46,7 @@ class EagerTable:
             numbers = self._numbers(columns, role)
             bad = ~usable(role, numbers) & (missing_too | ~np.isnan(numbers))
         at = np.flatnonzero(bad)
-        return (int(at[0]) + 1, self.frame[name][int(at[0])]) if at.size else None
+        return Offender(self.frame[name][int(at[0])], int(at[0]) + 1, at.size) if at.size else None
 
     def with_answers(self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
         group, count, exposure = self._keys(columns, width)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ebformer.binning import FINEST, distinct_rows
 from ebformer.errors import InputError
-from ebformer.tables.columns import Columns, Missing, Role, check_policy, complaint, usable
+from ebformer.tables.columns import Columns, Missing, Offender, Role, check_policy, complaint, usable
 from ebformer.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -50,8 +50,8 @@ class Source(Protocol):
     def distinct_exposures(self, columns: Columns, limit: int) -> int:
         """How many distinct exposures there are; counting may stop above the limit."""
 
-    def offender(self, columns: Columns, role: Role, missing_too: bool) -> tuple[int | None, object] | None:
-        """The first entry that cannot be used in this role, with its row (from 1) where rows have an order."""
+    def offender(self, columns: Columns, role: Role, missing_too: bool) -> Offender | None:
+        """The first entry that cannot be used in this role, if there is one."""
 
     def with_answers(self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
         """The table with one new column per answer, joined on what `distinct` returned."""
@@ -169,8 +169,7 @@ def _check(source: Source, columns: Columns, found: Distinct, width: float, miss
         if bad.any():
             offender = source.offender(columns, role, missing_too=missing == "error")
             if offender is not None:
-                row, value = offender
-                raise complaint(columns, role, value, row)
+                raise complaint(columns, role, offender)
         whole &= good
     return whole
 

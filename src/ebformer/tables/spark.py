@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.errors import InputError
-from ebformer.tables.columns import Columns, Role
+from ebformer.tables.columns import Columns, Offender, Role
 from ebformer.tables.observations import Distinct
 from ebformer.tally import LARGEST
 
@@ -41,7 +41,7 @@ class SparkTable:
         assert columns.exposure is not None
         return int(self.frame.select(F.approx_count_distinct(self._number(columns.exposure))).collect()[0][0])
 
-    def offender(self, columns: Columns, role: Role, missing_too: bool) -> tuple[int | None, object] | None:
+    def offender(self, columns: Columns, role: Role, missing_too: bool) -> Offender | None:
         from pyspark.sql import functions as F
 
         name = columns.role(role)
@@ -51,8 +51,9 @@ class SparkTable:
         else:
             x = self._number(name)
             good = (x >= 0) & (x <= LARGEST) & (x == F.floor(x)) if role == "count" else (x > 0) & (x < float("inf"))
-        bad = self.frame.filter(F.coalesce(~good, F.lit(missing_too))).select(_quoted(name)).limit(1).collect()
-        return (None, bad[0][0]) if bad else None
+        bad = self.frame.filter(F.coalesce(~good, F.lit(missing_too))).select(_quoted(name))
+        first = bad.limit(1).collect()
+        return Offender(first[0][0], rows=bad.count()) if first else None
 
     def with_answers(self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
         from pyspark.sql import functions as F
