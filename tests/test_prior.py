@@ -32,6 +32,11 @@ def test_a_prior_survives_being_written_down(pairs: list[tuple[float, float]]) -
     assert Prior(prior.atoms.tolist(), prior.weights.tolist()) == prior
 
 
+def test_one_atom_is_not_called_atoms() -> None:
+    assert repr(Prior([2.5], [1.0])) == "Prior(1 atom at 2.5, mean 2.5)"
+    assert repr(Prior([0.0, 5.0], [0.5, 0.5])) == "Prior(2 atoms from 0 to 5, mean 2.5)"
+
+
 @given(weighted_atoms, st.floats(0.1, 10))
 def test_scaling_scales_the_moments(pairs: list[tuple[float, float]], factor: float) -> None:
     prior = prior_of(pairs)

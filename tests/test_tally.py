@@ -119,3 +119,8 @@ def test_what_is_not_an_exposure_is_named(exposure: list[float], complaint: str)
 def test_what_is_not_a_multiplicity_is_named(values: list[int], multiplicity: list[int], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         Tally(values, multiplicity)
+
+
+def test_one_observation_is_not_called_observations() -> None:
+    assert repr(Tally.of([3, 3])) == "Tally(n=2, 1 distinct observation, 3)"
+    assert repr(Tally.of([3, 3], [1.0, 2.0])) == "Tally(n=2, 2 distinct observations from 3 to 3, with exposure)"

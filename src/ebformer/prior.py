@@ -82,7 +82,8 @@ class Prior:
         return hash((self.atoms.tobytes(), self.weights.tobytes()))
 
     def __repr__(self) -> str:
-        reach = f"{len(self)} atoms from {self.atoms[0]:.4g} to {self.atoms[-1]:.4g}"
+        low, high = self.atoms[0], self.atoms[-1]
+        reach = f"1 atom at {low:.4g}" if len(self) == 1 else f"{len(self)} atoms from {low:.4g} to {high:.4g}"
         return f"{type(self).__name__}({reach}, mean {self.mean:.4g})"
 
 

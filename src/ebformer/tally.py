@@ -109,9 +109,13 @@ class Tally:
         return hash((self.values.tobytes(), self.multiplicity.tobytes(), self.exposures.tobytes()))
 
     def __repr__(self) -> str:
-        span = f"{int(self.values.min())} to {int(self.values.max())}"
-        exposed = "" if self.exposure is None else ", with exposure"
-        return f"Tally(n={self.n:,}, {len(self)} distinct observations from {span}{exposed})"
+        low, high = int(self.values.min()), int(self.values.max())
+        seen = (
+            f"1 distinct observation, {low}"
+            if len(self) == 1
+            else f"{len(self)} distinct observations from {low} to {high}"
+        )
+        return f"Tally(n={self.n:,}, {seen}{'' if self.exposure is None else ', with exposure'})"
 
 
 def whole_numbers(numbers: ArrayLike, name: str) -> NDArray[np.int64]:

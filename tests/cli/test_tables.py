@@ -130,6 +130,7 @@ def test_exposure_zero_a_missing_file_and_unwritable_outputs(tmp_path: Path) -> 
         assert done.returncode == 1, done.stderr
         assert done.stderr.startswith(f"ebformer: {sentence}")
         assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+    assert ebformer("apply", "r.json", "t.csv", folder=tmp_path).stderr == "ebformer: there is no file r.json\n"
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
@@ -149,6 +150,10 @@ def test_wrong_usage_is_exit_code_2() -> None:
     done = ebformer("estimate", "t.csv", "--interval", "2")
     assert done.returncode == 2
     assert "Usage: ebformer estimate" in done.stderr
+    misspelt = ebformer("estimat", "t.csv")
+    assert misspelt.returncode == 2
+    assert "No such command 'estimat'. Did you mean 'estimate'?" in misspelt.stderr
+    assert "No such command 'weather'." in ebformer("weather").stderr
 
 
 def test_a_closed_pipe_is_left_quietly(league: Path) -> None:
@@ -213,6 +218,7 @@ def test_a_method_without_a_prior_claims_no_fit_but_tells_of_troubles(tmp_path: 
         done = ebformer("report", "-", "--method", method, "-o", page, given=few)
         assert done.returncode == 0, done.stderr
         assert ("Model check: too few rows" in page.read_text(encoding="utf-8")) is said
+        assert ("extremes move towards" in page.read_text(encoding="utf-8")) is said
         assert "Calibration" not in page.read_text(encoding="utf-8")
     rounded = "goals\n" + "\n".join(str(10 * (i % 9 + 1)) for i in range(500)) + "\n"
     spoken = ebformer("estimate", "-", "--method", "mle", given=rounded)
@@ -241,7 +247,8 @@ def test_methods_and_datasets_list_what_there_is() -> None:
     assert any(line.split("\t")[0].endswith(" *") for line in methods)
     assert len({line.split("\t")[-1] for line in methods if line.startswith(("T24", "L24"))}) > 1
     assert {"league", "claims", "pumps"} <= {line.split("\t")[0] for line in ebformer("datasets").stdout.splitlines()}
-    assert "choose from league" in ebformer("datasets", "leage").stderr
+    assert "there is no table 'leage': did you mean 'league'?" in ebformer("datasets", "leage").stderr
+    assert "choose from league, claims" in ebformer("datasets", "weather").stderr
 
 
 def test_methods_left_out_for_one_reason_are_named_in_one_line() -> None:

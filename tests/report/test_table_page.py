@@ -118,6 +118,15 @@ def test_dark_mode_turns_the_ink_of_page_and_pictures_light(page, browser):
     assert min(dark) > 180
 
 
+def test_a_long_total_stays_on_one_line(tmp_path, browser):
+    (tmp_path / "t.csv").write_text("views\n9876543210\n1\n")
+    command = [sys.executable, "-m", "ebformer", "report", "t.csv", "--method", "mle", "-o", "t.html"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    browser.get((tmp_path / "t.html").as_uri())
+    heights = {fact.text: fact.size["height"] for fact in browser.find_elements("css selector", ".facts dd")}
+    assert heights["9,876,543,211"] == heights["2"]
+
+
 def test_a_phone_needs_no_sideways_scrolling(page, browser):
     phone = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)

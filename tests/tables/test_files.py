@@ -178,7 +178,7 @@ def test_columns_that_could_hold_counts(tmp_path: Path, header: str, rows: list[
         (b"\n", "is empty"),
         (gzip.compress(b""), "is empty"),
         (b"a,b\n", "the table has no rows"),
-        (b"a,b\n1,2\n3\n", "line 3: 1 entries where the header has 2"),
+        (b"a,b\n1,2\n3\n", "line 3: 1 entry where the header has 2"),
         (b"a,b\n1,2\n3,4,5\n", "line 3: 3 entries where the header has 2"),
         ("a,b\nZoë,2\n".encode("latin-1"), "line 2: not UTF-8"),
         ("ä,b\n1,2\n".encode("latin-1"), "is not UTF-8"),

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import warnings
+from difflib import get_close_matches
 from typing import NoReturn
 
 import click
@@ -45,6 +46,14 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = importlib.import_module(f"ebformer.cli.{name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = get_close_matches(args[0], COMMANDS, n=1)
+        if near and args[0] not in COMMANDS and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -42,13 +42,14 @@ def command(
     """
     from ebformer.cli.estimate import deliver
     from ebformer.tables.columns import room_for
-    from ebformer.tables.files import check_output, open_table
+    from ebformer.tables.files import check_input, check_output, open_table
     from ebformer.tables.fit import Fit, Wanted
     from ebformer.tables.observations import observe
 
     wanted = Wanted(interval, future, top)
     if output is not None:
         check_output(output)
+    check_input(rule)
     fit = Fit.load(rule)
     then = fit.columns
     with open_table(file) as opened:

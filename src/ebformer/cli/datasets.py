@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from difflib import get_close_matches
 
 import click
 
@@ -40,7 +41,9 @@ def command(name: str | None, output: str | None) -> None:
         )
         return
     if name not in DATASETS:
-        raise InputError(f"there is no table {name!r}: choose from {', '.join(DATASETS)}")
+        near = get_close_matches(name, DATASETS, n=1)
+        advice = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(DATASETS)}"
+        raise InputError(f"there is no table {name!r}: {advice}")
     table = DATASETS[name].table()
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

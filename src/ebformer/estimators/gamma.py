@@ -32,7 +32,7 @@ class Gamma(Estimator):
     >>> rule([0, 1, 2]).round(3)
     array([0.164, 0.398, 0.632])
     >>> Gamma()(Tally.of([2, 2, 2])).prior
-    Prior(1 atoms from 2 to 2, mean 2)
+    Prior(1 atom at 2, mean 2)
     """
 
     name: ClassVar[str] = "gamma"

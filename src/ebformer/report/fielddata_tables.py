@@ -35,9 +35,10 @@ def score_tables(scores: Sequence[Score], error: str = "rmse") -> list[TextTable
             for name in methods
         ]
         cases = next(iter(methods.values())).units
+        spread = f"mean of {cases} cases with 95 % interval" if cases > 1 else "one case"
         tables.append(
             TextTable(
-                f"{data}: percent better than MLE, mean of {cases} cases with 95 % interval",
+                f"{data}: percent better than MLE, {spread}",
                 ("method", "RMSE", "MAE", "P-L", "log score", "coverage", "ms"),
                 tuple(rows),
                 (f"P-L: Plackett-Luce by {error.upper()}, {strength[data].note}; coverage of 90 % intervals.",),

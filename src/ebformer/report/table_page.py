@@ -52,10 +52,7 @@ def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
     unit, name = _unit(columns), "standard input" if table.name == "-" else Path(table.name).name
     return Page(
         title=f"{unit} in {name}",
-        lead=(
-            f"Every unit's hidden rate of {unit}, estimated by {method} from all {units:,} units "
-            "together: noisy extremes move towards what the other units make plausible."
-        ),
+        lead=f"Every unit's hidden rate of {unit}, estimated by {method} from {_sources(method)}.",
         facts=[
             ("units", f"{units:,}"),
             (columns.count, f"{events:,}"),
@@ -72,6 +69,13 @@ def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
         ],
         footer=f"Made by ebformer {__version__} from {name}; it fetches nothing from elsewhere.",
     )
+
+
+def _sources(method: str) -> str:
+    """What the estimate of a unit draws on, and what that does to extremes."""
+    if method == "mle":
+        return "its own count alone: nothing is shrunk, and noisy extremes stay where they are"
+    return "all units together: noisy extremes move towards what the other units make plausible"
 
 
 def _group_sections(table: Shrunken, tallies: Mapping[str | None, Tally]) -> list[Section]:

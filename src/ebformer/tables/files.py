@@ -117,7 +117,7 @@ def open_table(path: str) -> Iterator[TableFile]:
                 shutil.copyfileobj(sys.stdin.buffer, spool)
         else:
             name = path
-            _must_exist(path)
+            check_input(path)
         with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": folder}) as connection:
             connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             # Rows stay on the streaming side of the join, whatever the optimiser thinks of their number.
@@ -132,6 +132,20 @@ def open_table(path: str) -> Iterator[TableFile]:
                 if "interrupt" in str(error).lower():  # what DuckDB makes of Ctrl-C, by version
                     raise KeyboardInterrupt from error
                 raise
+
+
+def check_input(path: str) -> None:
+    """Complain about a file that cannot be read, and name the nearest where there is none."""
+    file = Path(path)
+    if file.is_dir():
+        raise InputError(f"{path} is a folder: give a file")
+    if not file.exists():
+        beside = [other.name for other in file.parent.iterdir()] if file.parent.is_dir() else []
+        near = difflib.get_close_matches(file.name, beside, n=1)
+        hint = f" (did you mean {file.parent / near[0]}?)" if near else ""
+        raise InputError(f"there is no file {path}{hint}")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"no permission to read {path}")
 
 
 def check_output(path: str) -> None:
@@ -240,19 +254,6 @@ def _distinct_names(header: list[str]) -> list[str]:
     return list(names.values())
 
 
-def _must_exist(path: str) -> None:
-    file = Path(path)
-    if file.is_dir():
-        raise InputError(f"{path} is a folder: give a file")
-    if not file.exists():
-        beside = [other.name for other in file.parent.iterdir()] if file.parent.is_dir() else []
-        near = difflib.get_close_matches(file.name, beside, n=1)
-        hint = f" (did you mean {file.parent / near[0]}?)" if near else ""
-        raise InputError(f"there is no file {path}{hint}")
-    if not os.access(path, os.R_OK):
-        raise InputError(f"no permission to read {path}")
-
-
 def _about_bad_rows(name: str, message: str) -> str:
     """DuckDB's page about a malformed line, in one sentence."""
     found = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in message.splitlines())}
@@ -261,7 +262,8 @@ def _about_bad_rows(name: str, message: str) -> str:
         return f"{name}, line {line}: not UTF-8 text; convert it, for example with iconv"
     if "Expected Number of Columns" in found:
         expected, _, seen = found["Expected Number of Columns"].partition(" Found:")
-        return f"{name}, line {line}: {seen.strip()} entries where the header has {expected}; correct that line"
+        entries = "1 entry" if seen.strip() == "1" else f"{seen.strip()} entries"
+        return f"{name}, line {line}: {entries} where the header has {expected}; correct that line"
     if "unterminated quote" in message.lower():
         return f"{name}, line {line}: a quotation mark is never closed; correct that line"
     return f"{name}: {_first_line(message)}"
