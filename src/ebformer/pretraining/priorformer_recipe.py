@@ -44,7 +44,7 @@ class PriorformerRecipe:
     """Below so many units a sample hardly tells its world."""
     worlds_of_few: dict[str, int] = field(
         default_factory=lambda: {
-            "neural": 17,
+            "neural": 13,
             "coarse dirichlet": 1,
             "dirichlet": 1,
             "fine dirichlet": 2,
@@ -52,10 +52,10 @@ class PriorformerRecipe:
             "spaced": 1,
             "smooth": 1,
             "everyday": 2,
-            "edged": 6,
+            "edged": 10,
         }
     )
-    """Tallies of each world in a step of 32, below `few` units: mostly the world that is hardest there."""
+    """Tallies of each world in a step of 32, below `few` units."""
     worlds: dict[str, int] = field(
         default_factory=lambda: {
             "neural": 5,
