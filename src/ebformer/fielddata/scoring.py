@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from ebformer.fielddata.holdout import Holdout
 from ebformer.posterior import Floats
 from ebformer.predictive import log_predictive
 from ebformer.rule import Rule
+from ebformer.transformer.estimates import OutsideTrainingRange
 
 LEVEL = 0.9
 """The level of the predictive intervals whose coverage is reported."""
@@ -117,7 +119,9 @@ def _score_batch(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator
     scores = []
     for name, estimator in estimators.items():
         started = time.perf_counter()
-        rules = [estimator(tally) for tally in tallies]
+        with warnings.catch_warnings():  # what a network is worth beyond its range is for the scores to say
+            warnings.simplefilter("ignore", OutsideTrainingRange)
+            rules = [estimator(tally) for tally in tallies]
         seconds = (time.perf_counter() - started) / len(tallies)
         scores.append([score(holdout, rule, name, seconds) for holdout, rule in zip(holdouts, rules, strict=True)])
     return [of_method[i] for i in range(len(holdouts)) for of_method in scores]
