@@ -48,6 +48,7 @@ def test_the_example_of_the_issue_runs_and_resumes(tmp_path):
         (["--seed", "-1"], "seed is -1"),
         (["--workers", "0"], "workers is 0"),
         (["--world", "zipf,gamma,zipf"], "two worlds are called zipf"),
+        (["--world", "zipf", "--world", "gamma,zipf"], "two worlds are called zipf"),
         (["--published", __file__], "add --tallies"),
     ],
 )

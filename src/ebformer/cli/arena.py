@@ -24,7 +24,14 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--world", "worlds", default="neural", show_default=True, help="Worlds to draw from, comma-separated.")
+@click.option(
+    "--world",
+    "worlds",
+    multiple=True,
+    default=["neural"],
+    show_default=True,
+    help="Worlds to draw from, comma-separated or one by one.",
+)
 @click.option(
     "--theta-max", default="50", show_default=True, help="Upper end of the priors, or 'random' for the paper's law."
 )
@@ -48,7 +55,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--workers", default=-1, show_default=True, help="Processes; -1 for one per core.")
 @click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler instead.")
 def command(
-    worlds: str,
+    worlds: tuple[str, ...],
     theta_max: str,
     sizes: str,
     priors: int,
@@ -75,7 +82,7 @@ def command(
     """
     from ebformer.arena import Arena, draw_trials, read_published, read_trials
 
-    drawn_from = [_world(name, theta_max) for name in worlds.split(",")]
+    drawn_from = [_world(name, theta_max) for name in ",".join(worlds).split(",")]
     chosen = _estimators(estimators, theta_max)
     challenger = challenger or list(chosen)[-1]
     if challenger not in chosen:
