@@ -23,6 +23,7 @@ int runs_here(void) { return 1; }
 #define WIDTH (2 * LANES) /* tokens in a tile */
 #define ROWS 256          /* of a tile, at most; kernels.py sends no more */
 #define COORDINATES 16    /* of a head, at most */
+#define STRETCH 16        /* inputs of a layer summed at once */
 #define KEYS 64           /* at once, so that every short loop over them keeps its constants in registers */
 #define SAFE 60.0f        /* powers of two up to here and down to its negative are added without danger */
 #define NEAR 160          /* keys of LANES neighbouring queries of priorformer, at most */
@@ -114,18 +115,22 @@ INLINE void normalise(pair *x, int64_t rows) {
     }
 }
 
-/* y = W x + w, four rows of W at a time while there are as many: that keeps the sums in registers. */
+/* y = W x + w, four rows of W at a time while there are as many: that keeps the sums in registers. Sums over STRETCH
+ * inputs are added up, which loses less to rounding than one long sum. */
 INLINE void some_rows(const int R, pair *y, const float *weight, const float *bias, const pair *x, int64_t inputs) {
-    pair sum[4];
-    for (int r = 0; r < R; r++) sum[r][0] = sum[r][1] = all(bias[r]);
-    for (int64_t c = 0; c < inputs; c++)
+    for (int r = 0; r < R; r++) y[r][0] = y[r][1] = all(bias[r]);
+    for (int64_t start = 0; start < inputs; start += STRETCH) {
+        const int64_t end = inputs - start < STRETCH ? inputs : start + STRETCH;
+        pair sum[4] = {{{0}}};
+        for (int64_t c = start; c < end; c++)
+            for (int r = 0; r < R; r++) {
+                sum[r][0] += weight[r * inputs + c] * x[c][0];
+                sum[r][1] += weight[r * inputs + c] * x[c][1];
+            }
         for (int r = 0; r < R; r++) {
-            sum[r][0] += weight[r * inputs + c] * x[c][0];
-            sum[r][1] += weight[r * inputs + c] * x[c][1];
+            y[r][0] += sum[r][0];
+            y[r][1] += sum[r][1];
         }
-    for (int r = 0; r < R; r++) {
-        y[r][0] = sum[r][0];
-        y[r][1] = sum[r][1];
     }
 }
 
