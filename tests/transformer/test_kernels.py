@@ -395,3 +395,7 @@ def test_priorformer_on_a_wide_grid_and_in_double_precision_is_left_to_numpy() -
         likelihood, share = Likelihood.of(x, np.ones(2), theta, kind), np.array([0.5, 0.5], dtype=kind)
         start, static = np.zeros(len(theta), dtype=kind), np.zeros((STATIC_FEATURES, len(theta) // 4), dtype=kind)
         assert network.answers_compiled(likelihood, share, start, np.ones_like(start), static, 1.0) is None
+        if kind is np.float64:  # shares in double precision beside all else in single
+            likelihood = Likelihood.of(x, np.ones(2), theta, np.float32)
+            start, static = start.astype(np.float32), static.astype(np.float32)
+            assert network.answers_compiled(likelihood, share, start, np.ones_like(start), static, 1.0) is None

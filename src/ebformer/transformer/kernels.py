@@ -163,7 +163,8 @@ def all_blocks(
     `em_track`, and `lowest` is the least log-weight.
     """
     compiled, given = library(), (likelihood, share, precision)
-    if compiled is None or static.dtype != np.float32 or not all(block.fits for block in blocks):
+    single = all(array.dtype == np.float32 for array in (*given, log_weights, static))
+    if compiled is None or not single or not all(block.fits for block in blocks):
         return None
     (m, a), (d, f), first = likelihood.shape, blocks[0].shape, blocks[0]
     answers = np.empty((len(blocks), a), dtype=np.float32)
