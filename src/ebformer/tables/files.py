@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ import duckdb
 from ebformer.atomic import replacing
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns
+from ebformer.tables.ctrl_c import heeding_ctrl_c
 from ebformer.tables.duck import DuckTable, quoted
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": None, ".pq": None}
@@ -72,11 +73,12 @@ class TableFile:
         """Write rows that `table.with_answers` gave, in the order of the file; `-` is standard output, as text."""
         if path != "-":
             with replacing(path) as partial:
-                self._copy(rows, str(partial), Format.of(path), columns)
+                heeding_ctrl_c(self.connection, lambda: self._copy(rows, str(partial), Format.of(path), columns))
             return
         with tempfile.TemporaryDirectory(prefix="ebformer-") as folder:
             whole = Path(folder) / "answers"
-            self._copy(rows, str(whole), Format(self.format.delimiter or ","), columns)
+            as_text = Format(self.format.delimiter or ",")
+            heeding_ctrl_c(self.connection, lambda: self._copy(rows, str(whole), as_text, columns))
             with whole.open("rb") as text:
                 shutil.copyfileobj(text, sys.stdout.buffer)
             sys.stdout.buffer.flush()
@@ -119,6 +121,8 @@ def open_table(path: str) -> Iterator[TableFile]:
             name = path
             check_input(path)
         with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": folder}) as connection:
+            with suppress(duckdb.CatalogException):  # before DuckDB 2 no threads wrote in the background
+                connection.execute("SET async_threads = 0")  # interrupted, they may wait for each other for ever
             connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             # Rows stay on the streaming side of the join, whatever the optimiser thinks of their number.
             connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")

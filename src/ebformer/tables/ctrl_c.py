@@ -1,0 +1,44 @@
+"""Ctrl-C while DuckDB works: it is always heard, and at once.
+
+DuckDB 2.0 looks for Ctrl-C in the middle of its own work, where the exception may get lost: the query then runs to its
+end as if nothing had happened. So the work goes to a thread of its own, where Python delivers no signals, and the main
+thread asks DuckDB to stop.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import duckdb
+
+PAUSE = 0.05
+"""Seconds between two requests to stop: one that comes between two queries of the work is not heard."""
+
+
+def heeding_ctrl_c(connection: duckdb.DuckDBPyConnection, work: Callable[[], None]) -> None:
+    """Do what `work` asks of the connection; KeyboardInterrupt comes after DuckDB has stopped, never during its work.
+
+    >>> connection = duckdb.connect()
+    >>> heeding_ctrl_c(connection, lambda: print(connection.sql("SELECT 6 * 7").fetchall()))
+    [(42,)]
+    """
+    alone = threading.current_thread() is threading.main_thread()
+    if not alone or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        work()
+        return
+    pressed = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: pressed.set())
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            done = thread.submit(work)
+            while wait([done], PAUSE).not_done:
+                if pressed.is_set():
+                    connection.interrupt()
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if pressed.is_set():
+        raise KeyboardInterrupt
+    done.result()
