@@ -33,7 +33,7 @@ def ebformer(
     *arguments: str | Path, given: str | None = None, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "ebformer", *map(str, arguments)]
-    return subprocess.run(command, input=given, capture_output=True, text=True, cwd=folder, check=False, timeout=120)
+    return subprocess.run(command, input=given, capture_output=True, text=True, cwd=folder, check=False, timeout=600)
 
 
 def attentive() -> None:
@@ -190,7 +190,7 @@ def test_ctrl_c_while_waiting_for_input() -> None:
     command = [sys.executable, "-m", "ebformer", "estimate", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=attentive) as process:
         assert process.stdin is not None
-        process.stdin.write(b"goals\n" * 100_000)  # more than a pipe holds: once it is through, the command is reading
+        process.stdin.write(b"goals\n" * 1_000_000)  # more than a pipe holds: once through, the command is reading
         process.stdin.flush()
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None

@@ -6,7 +6,6 @@ import csv
 import multiprocessing
 import os
 import signal
-import socket
 from pathlib import Path
 
 import numpy as np
@@ -84,18 +83,17 @@ def test_divergence_stops_with_the_last_good_checkpoint(tmp_path: Path) -> None:
 
 
 def joined(rank: int, port: int, folder: Path) -> None:
-    """One of two processes; both take part in every step."""
+    """One of two processes; both take part in every step. They meet where torchrun's do: in a store of the parent."""
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": "2"}
+    os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "True"
     with processes(threads=1, device="cpu"):
         torch.save(trained(folder).state_dict(), folder / f"rank{rank}.pt")
 
 
 def test_two_processes_hold_the_same_weights_and_write_one_run(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     context = multiprocessing.get_context("spawn")
-    both = [context.Process(target=joined, args=(rank, port, tmp_path)) for rank in range(2)]
+    both = [context.Process(target=joined, args=(rank, store.port, tmp_path)) for rank in range(2)]
     for process in both:
         process.start()
     for process in both:

@@ -41,6 +41,7 @@ def browser() -> "Iterator[object]":
     for flag in (
         "--headless",
         "--no-sandbox",
+        "--disable-dev-shm-usage",  # in a container /dev/shm may hold less than a page takes
         "--disable-gpu",
         "--disable-quic",
         "--no-first-run",

@@ -147,4 +147,5 @@ def progress(task: str, percent: Callable[[], float]) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+        timer.join()  # or a bar that starts at this moment would start after it was stopped, and stay
         bar.stop()
