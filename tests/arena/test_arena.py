@@ -121,7 +121,7 @@ def test_a_killed_run_resumes_without_losing_or_changing_a_number(tmp_path):
     assert not path.exists()
     with Journal(path) as journal:
         kept = journal.losses
-    assert len(kept) == 7 * 2 * 2 * 2  # killed in the middle of the eighth trial: two sizes, repeats and estimators each
+    assert len(kept) == 7 * 2 * 2 * 2  # killed in the eighth trial; two sizes, repeats and estimators in each
     resumed = Arena(ESTIMATORS, trials(priors=40)).run(path, workers=2)
     assert set(map(repr, kept)) <= set(map(repr, resumed))  # not even the clock of a finished row is touched
     assert numbers(resumed) == numbers(Arena(ESTIMATORS, trials(priors=40)).run(workers=2))
