@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
+from numbers import Real
 from typing import Protocol
 
 import numpy as np
@@ -51,8 +52,8 @@ def tails(level: float) -> tuple[float, float]:
     >>> tails(0.5)
     (0.25, 0.75)
     """
-    if not 0 < level < 1:
-        raise InputError(f"the level of an interval is {level:g}: give a probability between 0 and 1")
+    if not (isinstance(level, Real) and 0 < level < 1):
+        raise InputError(f"the level of an interval is {level!r}: give a probability between 0 and 1")
     return (1 - level) / 2, (1 + level) / 2
 
 

@@ -248,6 +248,23 @@ def test_frames_with_odd_names_are_shrunk_or_refused_in_a_sentence() -> None:
         shrink(numbered, "goals", missing="drop", method="gamma")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("wish", "complaint"),
+    [
+        ({"future": [1.0, 2.0]}, r"future exposure is \[1.0, 2.0\]: give one positive number"),
+        ({"future": "games"}, "future exposure is 'games': give one positive number"),
+        ({"future": 0.0}, "future exposure is 0.0"),
+        ({"top": 1.5}, "top list is 1.5: give a whole number"),
+        ({"top": "3"}, "top list is '3'"),
+        ({"interval": "90%"}, "level of an interval is '90%'"),
+    ],
+)
+def test_wishes_that_cannot_be_met_are_refused_before_anything_is_fitted(wish: dict[str, Any], complaint: str) -> None:
+    """A list of future exposures, above all: it used to be matched with the distinct counts, not with the rows."""
+    with pytest.raises(InputError, match=complaint):
+        shrink(pd.DataFrame({"goals": [9, 0]}), "goals", **wish)
+
+
 def test_as_many_exposures_as_counts() -> None:
     with pytest.raises(InputError, match="there are 3 exposures for 2 counts"):
         eb.estimate([1, 2], exposure=[1.0, 1.0, 1.0], method="mle")

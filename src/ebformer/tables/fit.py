@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,11 @@ class Wanted:
 
     def __post_init__(self) -> None:
         tails(self.level)
-        if self.top is not None and self.top < 1:
-            raise InputError(f"the length of the top list is {self.top}: give at least 1")
+        # One number for all: answers are per distinct observation, so a list would not find its rows.
+        if self.future is not None and not (isinstance(self.future, Real) and 0 < self.future < np.inf):
+            raise InputError(f"the future exposure is {self.future!r}: give one positive number for all units")
+        if self.top is not None and not (isinstance(self.top, Integral) and self.top >= 1):
+            raise InputError(f"the length of the top list is {self.top!r}: give a whole number of at least 1")
 
     @property
     def level(self) -> float:
