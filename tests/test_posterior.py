@@ -146,6 +146,20 @@ def test_levels_outside_the_unit_interval_are_refused(prior: Prior | GammaPrior,
         posterior(prior, 1).quantile(q)
 
 
+@pytest.mark.parametrize("prior", [GAMMAS[0], Prior([0.0, 1.0], [0.5, 0.5])])
+def test_every_rate_exceeds_a_negative_one_and_none_is_compared_with_nan(prior: Prior | GammaPrior) -> None:
+    assert posterior(prior, [0, 3]).exceeds([-1.0, -np.inf]).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    with pytest.raises(InputError, match="rate to exceed is nan"):
+        posterior(prior, 1).exceeds([1.0, np.nan])
+
+
+@pytest.mark.parametrize("prior", [GAMMAS[0], Prior([1.0, 3.0], [0.5, 0.5])])
+@pytest.mark.parametrize("exposure", [0.0, -1.0, np.nan])
+def test_the_mmse_needs_an_exposure(prior: Prior | GammaPrior, exposure: float) -> None:
+    with pytest.raises(InputError, match="exposure is"):
+        mmse(prior, exposure)
+
+
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.5, float("nan")])
 def test_interval_levels_are_checked(level: float) -> None:
     with pytest.raises(InputError, match="level of an interval"):
@@ -162,6 +176,8 @@ def test_interval_levels_are_checked(level: float) -> None:
         (1, 0.0, "exposure is 0"),
         (1, float("inf"), "exposure is inf"),
         ([1, 2], [1.0, 2.0, 3.0], "shapes"),
+        (np.ma.array([1, 2], mask=[False, True]), 1.0, "x has masked entries"),
+        (1, np.ma.array([1.0, 2.0], mask=[False, True]), "exposure has masked entries"),
     ],
 )
 def test_what_is_not_an_observation_is_named(x: object, t: object, complaint: str) -> None:

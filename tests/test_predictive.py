@@ -83,7 +83,17 @@ def test_no_count_is_certain_to_be_enough(prior: Prior | GammaPrior) -> None:
         predictive(prior, 1).quantile(1.0)
 
 
-@pytest.mark.parametrize("future", [0.0, -1.0, float("nan"), float("inf")])
-def test_future_exposure_is_checked(future: float) -> None:
-    with pytest.raises(InputError, match="future exposure"):
-        predictive(PRIORS[0], 1, future=future)
+@pytest.mark.parametrize(
+    ("future", "complaint"),
+    [
+        (0.0, "is 0"),
+        (-1.0, "is -1"),
+        (float("nan"), "is nan"),
+        ([1.0, float("inf")], "is inf"),
+        ("soon", "must be numbers"),
+        ([1.0, 2.0, 3.0], "must be numbers whose shape fits"),
+    ],
+)
+def test_future_exposure_is_checked(future: object, complaint: str) -> None:
+    with pytest.raises(InputError, match=f"the future exposure {complaint}"):
+        predictive(PRIORS[0], [1, 2], future=future)  # type: ignore[arg-type]

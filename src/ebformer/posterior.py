@@ -70,6 +70,18 @@ def probabilities(q: ArrayLike) -> Floats:
     return levels
 
 
+def thresholds(c: ArrayLike) -> Floats:
+    """Numbers that rates can be compared with, or an `InputError` where one is NaN.
+
+    >>> thresholds([-1, 0.5]).tolist()
+    [-1.0, 0.5]
+    """
+    levels = np.asarray(c, dtype=np.float64)
+    if np.isnan(levels).any():
+        raise InputError("the rate to exceed is nan: give a number")
+    return levels
+
+
 def at_once(prior: AnyPrior | None) -> int:
     """How many observations to weigh against all atoms of a prior at a time; without atoms, `ENTRIES`.
 
@@ -117,6 +129,7 @@ def mmse(prior: AnyPrior, exposure: float = 1.0) -> float:
     >>> mmse(GammaPrior(2.0, 1.0)), mmse(Prior([3.0], [1.0]))
     (1.0, 0.0)
     """
+    observations(0, exposure)
     if isinstance(prior, GammaPrior):
         return prior.shape * (1 + exposure / prior.rate) / (prior.rate + exposure) ** 2
     total = 0.0
@@ -143,6 +156,9 @@ def observations(x: ArrayLike, exposure: ArrayLike) -> tuple[Floats, Floats]:
     >>> counts.tolist(), t.tolist()
     ([0.0, 3.0], [2.0, 2.0])
     """
+    for name, given in (("x", x), ("exposure", exposure)):
+        if np.ma.is_masked(given):
+            raise InputError(f"{name} has masked entries: leave such units out first")
     try:
         counts, t = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(exposure, dtype=np.float64))
     except (TypeError, ValueError) as error:
@@ -223,7 +239,7 @@ class DiscretePosterior:
         return np.asarray(reached.argmax(axis=-1).reshape(self.weights.shape[:-1] + levels.shape))
 
     def exceeds(self, c: ArrayLike) -> Floats:
-        levels = np.asarray(c, dtype=np.float64)
+        levels = thresholds(c)
         above = self.atoms > levels.reshape(-1, 1)
         return np.asarray((self.weights @ above.T.astype(np.float64)).reshape(self.weights.shape[:-1] + levels.shape))
 
@@ -272,7 +288,7 @@ class GammaPosterior:
         return np.asarray(special.gammaincinv(_against(levels, self.shape), levels) / _against(levels, self.rate))
 
     def exceeds(self, c: ArrayLike) -> Floats:
-        levels = np.asarray(c, dtype=np.float64)
+        levels = np.maximum(thresholds(c), 0.0)  # every rate exceeds a negative one
         return np.asarray(special.gammaincc(_against(levels, self.shape), levels * _against(levels, self.rate)))
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:

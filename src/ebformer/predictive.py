@@ -18,6 +18,7 @@ from ebformer.posterior import (
     Floats,
     GammaPosterior,
     log_marginal,
+    observations,
     posterior,
     probabilities,
     tails,
@@ -57,10 +58,16 @@ def predictive(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0, future:
     >>> predictive(Prior([2.0], [1.0]), 5, future=3.0).mean.item()
     6.0
     """
-    f = np.asarray(future, dtype=np.float64)
-    if not bool(np.all((f > 0) & (f < np.inf))):
-        raise InputError(f"the future exposure is {f.min():g}: give positive finite numbers")
-    after = posterior(prior, np.broadcast_arrays(x, f)[0], exposure)
+    counts, t = observations(x, exposure)
+    try:
+        f = np.asarray(future, dtype=np.float64)
+        shape = np.broadcast_shapes(counts.shape, f.shape)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the future exposure must be numbers whose shape fits that of x: {error}") from error
+    bad = ~((f > 0) & (f < np.inf))
+    if bad.any():
+        raise InputError(f"the future exposure is {f[bad].flat[0]:g}: give positive finite numbers")
+    after = posterior(prior, np.broadcast_to(counts, shape), np.broadcast_to(t, shape))
     if isinstance(after, GammaPosterior):
         return NegativeBinomial(after.shape, after.rate, np.broadcast_to(f, after.shape.shape))
     assert isinstance(after, DiscretePosterior)
