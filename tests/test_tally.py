@@ -1,6 +1,8 @@
 """A tally forgets the order and nothing else; what is not a count is refused by name and place."""
 
 import pickle
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -84,11 +86,30 @@ def test_a_tally_cannot_be_changed_and_survives_pickling() -> None:
         ([10**30], r"counts\[0\] is 1e\+30: give whole numbers of at most 2\^53"),
         (np.array(["2020-01-01"], dtype="datetime64[ns]"), r"counts\[0\] .* not a number"),
         (np.ma.array([1, 2], mask=[False, True]), r"counts\[1\] is masked"),
+        ([[1], [2, 3]], "counts has entries of several lengths"),
+        (np.array([True, None], dtype=object), r"counts\[1\] is None, not a number"),
+        ([1j], r"counts\[0\] is 1j, not a number"),
     ],
 )
 def test_what_is_not_a_count_is_named(given: object, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         Tally.of(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [3.0, 0.0],
+        (3, 0),
+        [Decimal(3), Decimal(0)],
+        [Fraction(3), 0],
+        np.array([3, 0], dtype=np.uint8),
+        np.array([3, 0], dtype=np.float16),
+        np.array([3, False], dtype=object),
+    ],
+)
+def test_whole_numbers_of_any_type_are_counts(given: object) -> None:
+    assert Tally.of(given) == Tally([0, 3], [1, 1])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

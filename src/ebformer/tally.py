@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -159,7 +161,10 @@ def _vector(numbers: ArrayLike, name: str) -> NDArray[Any]:
     """One-dimensional and numeric, whatever was given; text and other objects are named and refused."""
     if isinstance(numbers, np.ma.MaskedArray) and np.ma.is_masked(numbers):
         raise InputError(f"{name}[{int(np.flatnonzero(numbers.mask)[0])}] is masked: leave such units out first")
-    array = np.atleast_1d(np.asarray(numbers))
+    try:
+        array = np.atleast_1d(np.asarray(numbers))
+    except ValueError as error:
+        raise InputError(f"{name} has entries of several lengths: give one number per unit") from error
     if array.ndim != 1:
         raise InputError(f"{name} has {array.ndim} dimensions: give one number per unit in one dimension")
     if array.size == 0:
@@ -168,12 +173,12 @@ def _vector(numbers: ArrayLike, name: str) -> NDArray[Any]:
         return array.astype(np.int64)
     if array.dtype.kind not in "iuf":
         for at, entry in enumerate(numbers if isinstance(numbers, list | tuple) else array.tolist()):
-            if isinstance(entry, bool) or not isinstance(entry, int | float | np.integer | np.floating):
+            if not isinstance(entry, Real | Decimal):
                 raise InputError(f"{name}[{at}] is {entry!r}, not a number")
         if array.dtype.kind != "O":
             raise InputError(f"{name}[0] is {array[0]!r}, not a number")
-        array = array.astype(np.float64)
-    return array
+    # Half precision ends far below 2^53.
+    return array if array.dtype.kind in "iu" else array.astype(np.float64, copy=False)
 
 
 def _spread(t: NDArray[np.float64], x: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -146,6 +146,14 @@ def test_an_unknown_name_gets_the_closest_one(name: str, complaint: str) -> None
         CATALOGUE[name]
 
 
+@pytest.mark.parametrize("method", [None, eb.Gamma, 3])
+def test_what_is_no_method_is_refused_wherever_one_is_asked_for(method: object) -> None:
+    """The class itself above all, which scikit-learn has taught people to name and which needs its parentheses."""
+    for ask in (lambda: eb.estimate([1, 2], method=method), lambda: eb.EmpiricalBayes(method).fit([[1], [2]])):
+        with pytest.raises(InputError, match=r"is no method: give a name or an estimator, such as 'gamma'"):
+            ask()
+
+
 def test_unknown_options_are_named() -> None:
     with pytest.raises(InputError, match="mle does not take these options: theta_max"):
         estimator("mle", theta_max=3.0)

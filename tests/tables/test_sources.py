@@ -244,6 +244,8 @@ def test_frames_with_odd_names_are_shrunk_or_refused_in_a_sentence() -> None:
         shrink(numbered, "goals", group="goals", method="gamma")
     with pytest.raises(InputError, match=r"0 is no name: call the columns by text"):
         shrink(numbered, 0, method="gamma")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="None is no name"):
+        shrink(numbered, None, method="gamma")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="missing is 'drop': choose error or keep"):
         shrink(numbered, "goals", missing="drop", method="gamma")  # type: ignore[arg-type]
 

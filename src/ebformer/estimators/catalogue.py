@@ -85,7 +85,11 @@ def find(method: str | Estimator) -> Estimator:
     >>> find("mle") == find(find("mle"))
     True
     """
-    return estimator(method) if isinstance(method, str) else method
+    if isinstance(method, str):
+        return estimator(method)
+    if not isinstance(method, Estimator):
+        raise InputError(f"{method!r} is no method: give a name or an estimator, such as 'gamma' or Gamma()")
+    return method
 
 
 @lru_cache(maxsize=1)

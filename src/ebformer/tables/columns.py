@@ -39,10 +39,10 @@ class Columns:
 
     def found_in(self, names: Sequence[str]) -> Columns:
         """These columns, or an `InputError` that names the nearest ones."""
-        for name in (self.count, self.exposure, self.group):
-            if name is not None and not isinstance(name, str):  # pandas numbers columns that were given no names
+        for name in (self.count, *(other for other in (self.exposure, self.group) if other is not None)):
+            if not isinstance(name, str):  # pandas numbers columns that were given no names
                 raise InputError(f"{name!r} is no name: call the columns by text, as frame.rename(columns=str) does")
-            if name and name not in names:
+            if name not in names:
                 lowered = {str(other).lower(): other for other in names}
                 near = difflib.get_close_matches(name.lower(), list(lowered), n=1)
                 hint = f" (did you mean {lowered[near[0]]!r}?)" if near else ""
