@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import sklearn
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ebformer as eb
+from ebformer.errors import InputError
 
 
 @parametrize_with_checks([eb.EmpiricalBayes("npmle")])
@@ -22,6 +24,15 @@ def test_it_predicts_what_estimate_says() -> None:
     x = rng.poisson(rng.gamma(2.0, 1.0, 300) * t)
     model = eb.EmpiricalBayes("npmle").fit(x[:, None], exposure=t)
     np.testing.assert_allclose(model.predict(x[:, None], exposure=t), eb.estimate(x, t, method="npmle"))
+
+
+def test_exposures_may_be_left_out_only_where_all_units_shared_one() -> None:
+    """A count without its exposure would be answered as if it were seen at exposure 1."""
+    x = np.array([[3], [0], [8]])
+    alike, unlike = (eb.EmpiricalBayes("gamma").fit(x, exposure=t) for t in ([2, 2, 2], [1, 2, 4]))
+    np.testing.assert_array_equal(alike.predict(x), alike.predict(x, exposure=[2, 2, 2]))
+    with pytest.raises(InputError, match="unequal exposures: give predict the exposures"):
+        unlike.predict(x)
 
 
 def test_columns_are_fitted_apart() -> None:

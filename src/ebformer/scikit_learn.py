@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from ebformer.binning import coarsened
+from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import DEFAULT, find
 from ebformer.tally import Tally
@@ -21,7 +22,8 @@ class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
 
     X [n, p] holds the counts of n units, usually with p = 1; further columns are fitted apart, y is ignored. Exposures
     are metadata, one per unit: `fit(X, exposure=games)`, `predict(X, exposure=games)`, and inside a pipeline
-    `set_fit_request(exposure=True)`. The fitted rules, one per column, are `rules_`.
+    `set_fit_request(exposure=True)` and `set_predict_request(exposure=True)`. The fitted rules, one per column, are
+    `rules_`; `common_exposure_` is what the fitted units shared, None where they differed.
 
     >>> model = EmpiricalBayes(method="gamma").fit([[0], [0], [1], [2], [9]])
     >>> model.predict([[0], [9]]).shape
@@ -34,13 +36,19 @@ class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: object = None, exposure: ArrayLike | None = None) -> Self:
         """Fit the method to every column of counts."""
         counts = self._counts(X, reset=True)
-        method = find(self.method)
-        self.rules_ = [method(coarsened(Tally.of(column, exposure))) for column in counts.T]
+        method, tallies = find(self.method), [Tally.of(column, exposure) for column in counts.T]
+        self.rules_ = [method(coarsened(tally)) for tally in tallies]
+        self.common_exposure_ = tallies[0].common_exposure
         return self
 
     def predict(self, X: ArrayLike, exposure: ArrayLike | None = None) -> NDArray[np.float64]:
-        """E[theta | x], [n] for one column and [n, p] for more, at the fitted units' exposure unless one is given."""
+        """E[theta | x], [n] for one column and [n, p] for more; exposures may be left out where all units shared one."""
         check_is_fitted(self)
+        if exposure is None and self.common_exposure_ is None:
+            raise InputError(
+                "the fitted units had unequal exposures: give predict the exposures of these units too "
+                "(in a pipeline, set_predict_request(exposure=True))"
+            )
         counts = self._counts(X, reset=False)
         t = None if exposure is None else np.asarray(exposure, dtype=np.float64)
         answers = [rule(column, t) for rule, column in zip(self.rules_, counts.T, strict=True)]
