@@ -42,7 +42,7 @@ class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike, exposure: ArrayLike | None = None) -> NDArray[np.float64]:
-        """E[theta | x], [n] for one column and [n, p] for more; exposures may be left out where all units shared one."""
+        """E[theta | x], [n] for one column and [n, p] for more; exposures may be left out where units shared one."""
         check_is_fitted(self)
         if exposure is None and self.common_exposure_ is None:
             raise InputError(
