@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ebformer as eb
-from ebformer.comparison import compare, thinned
+from ebformer.comparison import Score, compare, margin, thinned
 from ebformer.errors import InputError
 from ebformer.predictive import log_predictive, predictive
 from ebformer.prior import GammaPrior, Prior
@@ -49,6 +49,14 @@ def test_the_predictive_probability_agrees_with_the_posterior_route() -> None:
     for prior in (Prior([0.5, 2.0, 5.0], [0.2, 0.5, 0.3]), GammaPrior(1.5, 0.7)):
         direct = np.log(predictive(prior, 4, 0.8, 0.2).pmf(y))
         np.testing.assert_allclose(log_predictive(prior, np.full(12, 4), 0.8, y, 0.2), direct, atol=1e-10)
+
+
+def test_the_best_is_said_to_be_ahead_only_by_more_than_noise() -> None:
+    best, far, near = Score("a", 1.0, 0.0, 0.0), Score("b", 2.0, 1.0, 0.4), Score("c", 3.0, 2.0, 1.1)
+    out = Score("d", refusal="d cannot use unequal exposures")
+    assert margin([best, far, out]) == ", more than two standard errors ahead"
+    assert margin([best, far, near, out]) == "; c within two standard errors"
+    assert margin([best, out]) == ""
 
 
 def test_a_method_that_cannot_take_part_is_named() -> None:

@@ -55,3 +55,28 @@ def test_a_grid_is_drawn_by_its_cells() -> None:
 def test_names_in_any_script_reach_the_page_without_a_warning() -> None:
     one = np.array([1.0])
     assert "東京" in inline_svg(caterpillar(["東京"], one, one, one, one), "units")
+
+
+def test_a_dollar_in_a_name_is_a_dollar() -> None:
+    """Between two of them matplotlib would read a formula, and stop at one it cannot read."""
+    one = np.array([1.0])
+    svg = inline_svg(caterpillar([r"$\frac{$"], one, one, one, one, "claims ($) / income ($)"), "units")
+    assert r"$\frac{$" in svg
+    assert "claims ($) / income ($)" in svg
+
+
+def test_the_legend_of_the_extreme_units_stays_clear_of_the_title_however_long_the_names() -> None:
+    numbers = np.arange(3.0)
+    figure = caterpillar(["a name that leaves the axes little room"] * 3, numbers, numbers, numbers, numbers)
+    figure.draw_without_rendering()
+    legend, title = figure.axes[0].get_legend(), figure.texts[0]
+    assert title.get_text() == "Highest and lowest"
+    assert not legend.get_window_extent().overlaps(title.get_window_extent())
+
+
+def test_rare_events_are_labelled_without_a_row_of_zeros() -> None:
+    """Rates near 1e-4, as claims per mile: 0.00005, 0.00010, ... would run into each other."""
+    numbers = np.array([5e-5, 2.5e-4])
+    figure = caterpillar(["one", "two"], numbers, numbers, numbers, numbers)
+    figure.draw_without_rendering()
+    assert max(len(label.get_text()) for label in figure.axes[0].get_xticklabels()) <= 4

@@ -32,7 +32,7 @@ def command(
     """
     import numpy as np
 
-    from ebformer.comparison import ASSUMPTION, compare
+    from ebformer.comparison import ASSUMPTION, compare, margin
     from ebformer.estimators.catalogue import CATALOGUE, find
     from ebformer.tables.files import open_table
     from ebformer.tables.observations import observe
@@ -57,10 +57,8 @@ def command(
             for score in taking_part
         ]
     )
-    close = [score.method for score in taking_part[1:] if score.excess <= 2 * score.excess_se]
     if len(taking_part) > 1:
-        ahead = f"; {', '.join(close)} within two standard errors" if close else ", more than two standard errors ahead"
-        options.say(f"{taking_part[0].method} predicts best on these {tally.n:,} units{ahead}")
+        options.say(f"{taking_part[0].method} predicts best on these {tally.n:,} units{margin(scores)}")
     options.say(ASSUMPTION)
     refused: dict[str, list[str]] = {}
     for score in scores:

@@ -29,7 +29,7 @@ def shrinkage(tally: Tally, rule: Rule, unit: str = "rate") -> Figure:
     """Raw rate x / t against estimate, the area of a point in proportion to the units it stands for."""
     raw = tally.values / tally.exposures
     estimate = rule(tally.values, tally.exposures if tally.exposure is not None else None)
-    area = 8 + 250 * tally.multiplicity / tally.multiplicity.max()
+    area = 8 + 250 * tally.multiplicity / max(tally.multiplicity.max(), 20)
     with house_style():
         figure, axes = plt.subplots()
         top = 1.05 * float(max(raw.max(), estimate.max(), 1e-9))
@@ -39,7 +39,8 @@ def shrinkage(tally: Tally, rule: Rule, unit: str = "rate") -> Figure:
             axes.fill_between(raw, low, high, color=BLUE, alpha=0.18, linewidth=0, label="90 % interval")
         axes.scatter(raw, estimate, s=area, color=BLUE, alpha=0.65, linewidth=0)
         axes.set(xlim=(-0.02 * top, top), ylim=(-0.02 * top, top))
-        axes.set(xlabel=f"raw {unit}", ylabel=f"estimated {unit}", title=f"Shrinkage by {rule.method}")
+        axes.set(xlabel=f"raw {_shortened(unit)}", ylabel=f"estimated {_shortened(unit)}")
+        axes.set_title(f"Shrinkage by {rule.method}")
         axes.legend(loc="upper left")
         return figure
 
@@ -68,7 +69,7 @@ def mixing(prior: Prior | GammaPrior, unit: str = "rate") -> Figure:
             stems.set(color=GREEN, linewidth=2, alpha=0.8)
             markers.set(color=GREEN, markersize=3.5)
             base.set_visible(False)
-        axes.set(xlabel=f"hidden {unit}", ylabel="share of units", title="Estimated prior")
+        axes.set(xlabel=f"hidden {_shortened(unit)}", ylabel="share of units", title="Estimated prior")
         axes.set_ylim(bottom=0)
         cumulative = axes.twinx()
         cumulative.step(
@@ -140,11 +141,23 @@ def caterpillar(
             axes.hlines(y, lower, upper, color=BLUE, linewidth=2.2, alpha=0.45)
         axes.plot(raw, y, "o", markerfacecolor="none", markeredgecolor=ORANGE, markersize=4.5, label="raw")
         axes.plot(estimate, y, "o", color=BLUE, markersize=4.5, label="estimate")
-        axes.set_yticks(y, [name if len(name) <= 26 else name[:25] + "…" for name in names])
-        axes.set(xlabel=unit, ylim=(-0.7, len(names) - 0.3), title="Highest and lowest")
+        axes.set_yticks(y, [_shortened(name, 26) for name in names])
+        axes.set(xlabel=_shortened(unit), ylim=(-0.7, len(names) - 0.3))
+        # A line to itself: names take so much of the width that above the axes it would run into the legend.
+        figure.suptitle("Highest and lowest", x=0.01, ha="left", fontsize=11, fontweight="bold")
         axes.grid(visible=False, axis="y")
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.2)
         return figure
+
+
+def _shortened(name: str, most: int = 40) -> str:
+    """A name of at most so many characters: what is too long loses its middle, since many names differ at the end.
+
+    >>> _shortened("Stratford-upon-Avon", 9)
+    'Stra…Avon'
+    """
+    half = (most - 1) // 2
+    return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
 
 
 def comparison(methods: Sequence[str], excess: Floats, error: Floats) -> Figure:

@@ -73,6 +73,8 @@ _SETTINGS: dict[str, Any] = {
     "legend.fontsize": 9,
     "lines.linewidth": 1.8,
     "axes.prop_cycle": cycler(color=CYCLE),
+    "axes.formatter.limits": (-3, 6),
+    "text.parse_math": False,  # names of columns and units may hold dollars, and mean them
     "svg.fonttype": "none",
 }
 

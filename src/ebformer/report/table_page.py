@@ -11,7 +11,7 @@ import numpy as np
 
 from ebformer import __version__
 from ebformer.check import ENOUGH, ModelCheck
-from ebformer.comparison import ASSUMPTION, Score
+from ebformer.comparison import ASSUMPTION, Score, margin
 from ebformer.report import everyday_figures as figures
 from ebformer.report.page import Page, Picture, Rows, Section
 from ebformer.report.style import inline_svg
@@ -174,7 +174,7 @@ def _comparison(scores: Sequence[Score]) -> Section:
     able = [score for score in scores if score.refusal is None]
     excess, error = (np.array([getattr(score, name) for score in able]) for name in ("excess", "excess_se"))
     figure = figures.comparison([score.method for score in able], excess, error)
-    sentence = f"{able[0].method} predicts held-out parts of these counts best. {ASSUMPTION}"
+    sentence = f"{able[0].method} predicts held-out parts of these counts best{margin(scores)}. {ASSUMPTION}"
     picture = Picture(
         inline_svg(figure, "Methods compared"), "Mean squared error above the best method's, with 95 % intervals."
     )
