@@ -26,7 +26,7 @@ import duckdb
 from ebformer.atomic import replacing
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns
-from ebformer.tables.ctrl_c import heeding_ctrl_c
+from ebformer.tables.ctrl_c import copy_heeding_ctrl_c, heeding_ctrl_c
 from ebformer.tables.duck import DuckTable, quoted
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": None, ".pq": None}
@@ -116,7 +116,7 @@ def open_table(path: str) -> Iterator[TableFile]:
         if path == "-":
             path, name = os.path.join(folder, "input"), "standard input"
             with open(path, "wb") as spool:
-                shutil.copyfileobj(sys.stdin.buffer, spool)
+                copy_heeding_ctrl_c(sys.stdin.buffer, spool)
         else:
             name = path
             check_input(path)
