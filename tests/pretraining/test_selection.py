@@ -22,8 +22,8 @@ def test_a_small_search_stops_the_worse_and_continues(tmp_path: Path, monkeypatc
     monkeypatch.setattr(selection, "WIDTHS", (8, 16))
     monkeypatch.setattr(selection, "HEADS", (4,))
     base = replace(SMOKE, tallies=4, n=(32, 128), training=replace(SMOKE.training, steps=9, warmup=2))
-    selection.select(base, tmp_path, minutes=1e-9)  # no time: one trial is begun and finished
-    found = selection.select(base, tmp_path, minutes=10.0)
+    selection.select(base, tmp_path, minutes=1e-3)  # time to begin one trial, which is finished, and no other
+    found = selection.select(base, tmp_path, minutes=120.0)
     assert len(found) == 4
     assert len({(c.layers, c.width) for c in found}) == 4
     assert found[0].finished
