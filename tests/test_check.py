@@ -59,8 +59,8 @@ def test_of_few_units_no_fit_is_claimed_but_a_gross_departure_is_told() -> None:
     assert not checked(Tally.of([4] * (ENOUGH - 1))).fits  # all the same: less spread than Poisson counts have
 
 
-def no_zeros(rng: np.random.Generator) -> Tally:
-    counts = rng.poisson(rng.gamma(1.0, 1.5, 6_000))
+def no_zeros(rng: np.random.Generator, units: int = 6_000) -> Tally:
+    counts = rng.poisson(rng.gamma(1.0, 1.5, units))
     return Tally.of(counts[counts > 0])
 
 
@@ -79,7 +79,10 @@ def rates_that_grow(rng: np.random.Generator) -> Tally:
     ("counts", "advice"),
     [
         (lambda rng: Tally.of(rng.binomial(10, 0.8, 2_000)), "vary less than Poisson"),
+        (lambda rng: Tally.of(rng.binomial(4, 0.9, 1_000)), "vary less than Poisson"),  # zeros are not all they lack
+        (lambda rng: Tally.of([3] * 300), "vary less than Poisson"),
         (no_zeros, "no unit has count 0"),
+        (lambda rng: no_zeros(rng, 250), "no unit has count 0"),
         (lambda rng: Tally.of(10 * rng.integers(1, 12, 2_000)), "most counts are multiples of 10"),
         (bursts, "bursts"),
         (rates_that_grow, "units with more exposure have higher rates"),

@@ -47,8 +47,9 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     A unit's PIT is u = F(x - 1) + v f(x) with v ~ U(0, 1) and F, f the fitted marginal at its exposure: uniform where
     the model holds (Smith 1985; Czado, Gneiting and Held 2009). On a tally, units that showed the same observation
     spread over the bins of u as one multinomial draw. The prior was fitted to the same counts, which makes the test
-    conservative. One count per unit cannot tell bursty counts from varied rates; unequal exposures can, since varied
-    rates spread counts in proportion to exposure squared and bursts in proportion to exposure.
+    conservative. A want of zeros is looked for by itself, since it shows in fewer units than the PIT needs. One count
+    per unit cannot tell bursty counts from varied rates; unequal exposures can, since varied rates spread counts in
+    proportion to exposure squared and bursts in proportion to exposure.
 
     >>> from ebformer.prior import Prior
     >>> rng = np.random.default_rng(0)
@@ -67,7 +68,9 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     distance = float(np.abs(pit - 1 / bins).sum() / 2)
     p_value = float(special.chdtrc(bins - 1, ((counts - tally.n / bins) ** 2).sum() * bins / tally.n))
     uneven = p_value < SIGNIFICANT and distance > RELEVANT
-    sentence = _trend(low, high, tally) or (_diagnosis(prior, low, high, tally) if uneven else None)
+    sentence = _trend(low, high, tally) or _zeros_left_out(prior, tally)
+    if sentence is None and uneven:
+        sentence = _diagnosis(low, high, tally)
     if sentence is None and tally.n < ENOUGH:
         sentence = "too few rows to tell whether Poisson with a mixing distribution fits"
         return ModelCheck(pit, p_value, distance, True, sentence)
@@ -135,12 +138,21 @@ def _trend(low: Floats, high: Floats, tally: Tally) -> str | None:
     return None
 
 
-def _diagnosis(prior: AnyPrior, low: Floats, high: Floats, tally: Tally) -> str:
+def _zeros_left_out(prior: AnyPrior, tally: Tally) -> str | None:
+    """What is said where no unit has count 0 and chance is no excuse: exp(-expected zeros) is small.
+
+    Counts out of so many tries lack zeros too, but then ones are as scarce.
+    """
+    x, units = tally.values, tally.multiplicity
+    zeros, ones = (float(units @ np.exp(log_marginal(prior, k, tally.exposures))) for k in (0, 1))
+    if x.min() > 0 and zeros > max(-np.log(SIGNIFICANT), RELEVANT * tally.n) and units[x == 1].sum() > ones / 2:
+        return f"no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them"
+    return None
+
+
+def _diagnosis(low: Floats, high: Floats, tally: Tally) -> str:
     """The likeliest reason for an uneven PIT."""
     x, units = tally.values, tally.multiplicity
-    zeros = float(units @ np.exp(log_marginal(prior, 0, tally.exposures)))
-    if x.min() > 0 and zeros > 10:
-        return f"no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them"
     for step in (10, 5):
         round_numbers = int(units[(x % step == 0) & (x > 0)].sum())
         if x.max() > step and round_numbers > 0.5 * units[x > 0].sum():
