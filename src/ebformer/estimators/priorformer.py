@@ -22,8 +22,9 @@ from ebformer.transformer.weights import Weights
 class Priorformer(Estimator):
     """A transformer over a grid of candidate rates whose answer is a prior: the default method of ebformer.
 
-    Being a Bayes rule, the answer rises with x, stays within the range of the data, has intervals and predictions, and
-    uses the exposure of every unit. It takes about as long for a thousand million units as for a thousand.
+    Being a Bayes rule, the answer rises with x, stays on the grid (which ends a little beyond the largest rate seen),
+    has intervals and predictions, and uses the exposure of every unit. It takes about as long for a thousand
+    million units as for a thousand.
 
     >>> rule = Priorformer()(Tally([0, 1, 2, 3, 7], [60, 25, 10, 4, 1]))
     >>> bool(0 < rule(0) < rule(3) < 3), rule.posterior(7).interval(0.9)[0].shape
