@@ -20,7 +20,7 @@ def convex_program(kernel: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, float
     """max sum q log(K w) over the simplex, as an exponential-cone program: weights and objective."""
     u, k = kernel.shape
     # Variables (w, s): maximise q's subject to (s_i, 1, (K w)_i / q_i) in the exponential cone, w >= 0, sum w = 1.
-    # To divide by q adds a constant to s and nothing to the problem, but a share of 1e-8 is then as well told as others.
+    # To divide by q adds a constant to s and nothing to the problem; a share of 1e-8 is then told as well as others.
     rows, right, cones = [], [], []
     rows.append(np.concatenate([np.ones((1, k)), np.zeros((1, u))], axis=1))
     right.append(np.ones(1))
