@@ -54,6 +54,14 @@ def test_small_groups_are_named() -> None:
     assert said[0] == "few rows to learn a prior from in team tiny (3): consider pooling"
 
 
+@pytest.mark.parametrize(("method", "taught"), [("gamma", True), ("robbins", True), ("mle", False), ("minimax", False)])
+def test_few_rows_are_remarked_on_only_where_a_method_learns_from_them(method: str, taught: bool) -> None:
+    source = source_of(pl.DataFrame({"goals": [0, 1, 7]}))
+    observations = observe(source, Columns("goals"))
+    said = remarks(fit_table(observations, eb.CATALOGUE[method]), observations)
+    assert any("few rows" in sentence for sentence in said) == taught
+
+
 def test_shrink_warns_where_the_command_line_would_speak() -> None:
     with pytest.warns(ModelWarning, match="most counts are multiples of 10"):
         shrink(two_kinds().with_columns(goals=10 * (pl.col("goals") % 9 + 1)), "goals", method="npmle")
