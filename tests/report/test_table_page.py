@@ -119,6 +119,24 @@ def test_dark_mode_turns_the_ink_of_page_and_pictures_light(page, browser):
     assert min(dark) > 180
 
 
+@pytest.mark.parametrize(
+    ("columns", "called"),
+    [
+        ("policy,town,claims\n1021,Ath,0\n1022,Mons,3\n", ["Ath", "Mons"]),
+        ("age,policy,claims\n40,1021,0\n40,1022,3\n", ["policy 1021", "policy 1022"]),
+        ("age,claims\n40,0\n40,3\n", ["0", "3"]),
+    ],
+)
+def test_units_go_by_their_name_or_number_and_only_else_by_their_count(tmp_path, columns, called):
+    (tmp_path / "t.csv").write_text(columns)
+    command = [sys.executable, "-m", "ebformer", "report", "t.csv", "--count", "claims", "--method", "mle"]
+    subprocess.run([*command, "-o", "t.html"], cwd=tmp_path, check=True, capture_output=True)
+    page = (tmp_path / "t.html").read_text()
+    figure = page.partition('aria-label="Highest and lowest units"')[2].partition("</svg>")[0]
+    for name in called:
+        assert f">{name}</text>" in figure
+
+
 def test_a_long_total_stays_on_one_line(tmp_path, browser):
     (tmp_path / "t.csv").write_text("views\n9876543210\n1\n")
     command = [sys.executable, "-m", "ebformer", "report", "t.csv", "--method", "mle", "-o", "t.html"]

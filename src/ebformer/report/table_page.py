@@ -141,15 +141,14 @@ def _extremes(table: Shrunken) -> Section:
     order = "SELECT * FROM given WHERE estimate IS NOT NULL ORDER BY estimate {} LIMIT {}"
     top = _fetch(table, order.format("DESC", EXTREMES))
     bottom = [row for row in reversed(_fetch(table, order.format("ASC", EXTREMES))) if row not in top]
-    rows, label, columns = top + bottom, _label_column(table, top), table.fit.columns
+    rows, columns = top + bottom, table.fit.columns
     raw = np.array([float(row[columns.count]) / float(row.get(columns.exposure or "", 1.0) or 1.0) for row in rows])
     estimate = np.array([float(row["estimate"]) for row in rows])
     with_intervals = _has_intervals(table)
     lower, upper = (
         (np.array([float(row[end]) for row in rows]) if with_intervals else None) for end in ("lower", "upper")
     )
-    names = [str(row[label]) if label else _described(row, columns) for row in rows]
-    figure = figures.caterpillar(names, raw, estimate, lower, upper, _unit(columns))
+    figure = figures.caterpillar(_names(table, rows), raw, estimate, lower, upper, _unit(columns))
     lines = f"lines are {table.wanted.level:.0%} intervals, " if with_intervals else ""
     caption = f"The highest and lowest estimates; {lines}circles the raw rates."
     return Section("The extreme units", pictures=[Picture(inline_svg(figure, "Highest and lowest units"), caption)])
@@ -165,9 +164,23 @@ def _has_intervals(table: Shrunken) -> bool:
     return "lower" in table.fit.new_columns(table.wanted)
 
 
-def _described(row: dict[str, Any], columns: Columns) -> str:
-    """What to call a unit without a name: its count, and its exposure where it has one."""
-    return f"{row[columns.count]}" + (f" in {row[columns.exposure]}" if columns.exposure else "")
+def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
+    """What to call units: by the first column that plays no other part and is text, or whole numbers that all differ.
+
+    A unit that has neither a name nor a number is called by its count, and its exposure where it has one.
+    """
+    columns: Columns = table.fit.columns
+    taken = {columns.count, columns.exposure, columns.group, *table.fit.new_columns(table.wanted)}
+    free = [name for name in rows[0] if name not in taken]
+    for name in free:
+        if not all(_is_number(row[name]) for row in rows):
+            return [str(row[name]) for row in rows]
+    for name in free:
+        numbers = [str(row[name]) for row in rows]
+        if all(number.isdecimal() for number in numbers) and len(set(numbers)) == len(numbers):
+            return [f"{name} {number}" for number in numbers]
+    exposure = columns.exposure
+    return [f"{row[columns.count]}" + (f" in {row[exposure]}" if exposure else "") for row in rows]
 
 
 def _comparison(scores: Sequence[Score]) -> Section:
@@ -193,13 +206,6 @@ def _all_rows(table: Shrunken, units: int) -> Section:
 def _fetch(table: Shrunken, sql: str) -> list[dict[str, Any]]:
     found = table.rows.ask(sql)
     return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
-
-
-def _label_column(table: Shrunken, rows: list[dict[str, Any]]) -> str | None:
-    """What units are called: the first column of text that plays no other part."""
-    columns: Columns = table.fit.columns
-    taken = {columns.count, columns.exposure, columns.group, *table.fit.new_columns(table.wanted)}
-    return next((name for name in rows[0] if name not in taken and not all(_is_number(r[name]) for r in rows)), None)
 
 
 def _is_number(entry: object) -> bool:
