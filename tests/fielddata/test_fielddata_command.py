@@ -39,6 +39,22 @@ def test_two_columns_of_a_table_are_scored_with_the_mle_as_yardstick(teams, tmp_
     assert [row["coverage"] != "" for row in rows] == [False, True, False]
 
 
+def test_a_thinned_first_look_is_judged_without_the_second(teams, tmp_path):
+    def scores(table):
+        output = tmp_path / "scores.csv"
+        columns = ("--before", "autumn", "--after", "spring")
+        run("table", table, *columns, "--estimators", "gamma", "--thinned", "-o", output)
+        with output.open() as file:
+            return [row | {"seconds": ""} for row in csv.DictReader(file)]
+
+    other = tmp_path / "other" / teams.name
+    other.parent.mkdir()
+    other.write_text("autumn,spring\n" + "".join(f"{(i * 7) % 11},9\n" for i in range(60)))
+    assert scores(teams) == scores(other)
+    with pytest.raises(InputError, match="--against pairs scores of the second look"):
+        run("table", teams, "--before", "autumn", "--after", "spring", "--thinned", "--against", teams)
+
+
 def test_pairing_with_published_scores_marks_what_is_below(tmp_path):
     pages = []
     for year, bonus in ((1990, 0), (1991, 1), (1992, 3)):

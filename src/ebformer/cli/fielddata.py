@@ -39,6 +39,7 @@ def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
     @click.option(
         "--against", "published", type=click.Path(exists=True, dir_okay=False), help="Pair with these scores (CSV)."
     )
+    @click.option("--thinned", is_flag=True, help="Hold out half of the first look's events, not the second look.")
     @click.option("--jobs", type=int, default=os.cpu_count(), show_default=True, help="Processes to use.")
     @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Every score as a tidy CSV.")
     @click.option("--figure", type=click.Path(dir_okay=False, path_type=Path), help="Violins (PNG, SVG or PDF).")
@@ -46,6 +47,7 @@ def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
         estimators: str | None,
         error: str,
         published: str | None,
+        thinned: bool,
         jobs: int,
         output: Path | None,
         figure: Path | None,
@@ -54,7 +56,12 @@ def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
         for path in (output, figure):
             if path is not None and not path.parent.is_dir():
                 raise InputError(f"there is no folder {path.parent}: make it, or choose another output")
-        scores = run(load(**options), estimators, jobs)
+        if thinned and published is not None:
+            raise InputError(
+                "--against pairs scores of the second look, which --thinned leaves out: give one of the two"
+            )
+        holdouts = load(**options)
+        scores = run(halved(holdouts) if thinned else holdouts, estimators, jobs)
         if output is not None:
             write(scores, output)
         if figure is not None:
@@ -157,6 +164,12 @@ def everything(data_dir: Path | None) -> list[Holdout]:
         *(season for role in baseball.ROLES for season in baseball.load((), role, data_dir=data_dir)),
         *books.load((), data_dir),
     ]
+
+
+def halved(holdouts: Sequence[Holdout]) -> list[Holdout]:
+    """The first look of the same units, thinned into two: what moved between the two looks no longer counts."""
+    rng = np.random.default_rng(0)
+    return [Holdout.thinned(one.tally, 0.5, rng, one.data, one.case) for one in holdouts]
 
 
 def run(holdouts: Sequence[Holdout], names: str | None, jobs: int) -> list[Score]:
