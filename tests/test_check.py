@@ -51,6 +51,16 @@ def test_poisson_mixtures_with_exposures_pass() -> None:
         assert check.fits, check.sentence
 
 
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.45, 0.7])
+def test_poisson_mixtures_pass_where_half_of_the_units_share_an_exposure(share: float) -> None:
+    """Units of one exposure stay on one side of what is compared, whichever way the machine sorts equal numbers."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        t = rng.choice([1.0, 4.0], 2_000, p=[share, 1 - share])
+        check = checked(Tally.of(rng.poisson(rng.gamma(2.0, 1.0, 2_000) * t), t), seed, method="gamma")
+        assert check.fits, check.sentence
+
+
 def test_of_few_units_no_fit_is_claimed_but_a_gross_departure_is_told() -> None:
     for n in (1, 3, ENOUGH - 1):
         check = checked(Tally.of(mixed(np.random.default_rng(n), n)))

@@ -116,14 +116,17 @@ def _trend(low: Floats, high: Floats, tally: Tally) -> str | None:
     """What changes from the less to the more exposed half of the units, if anything does."""
     if tally.common_exposure is not None:
         return None
-    order = np.argsort(tally.exposures)
-    half = np.searchsorted(np.cumsum(tally.multiplicity[order]), tally.n / 2) + 1
-    if half >= len(tally):
-        return None
-    few, many = (_moments(low[at], high[at], tally.multiplicity[at]) for at in (order[:half], order[half:]))
+    # The border runs between unlike exposures: equal ones would come to either side in the order of their counts.
+    _, exposure = np.unique(tally.exposures, return_inverse=True)
+    units = np.cumsum(np.bincount(exposure, tally.multiplicity))
+    border = int(np.argmin(np.abs(units[:-1] - tally.n / 2)))
+    n, m = units[border], tally.n - units[border]
+    few, many = (_moments(low[at], high[at], tally.multiplicity[at]) for at in (exposure <= border, exposure > border))
     critical = -special.ndtri(SIGNIFICANT / 4)
-    shift, spread = ((after - before) / np.sqrt(2.0) for before, after in zip(few, many, strict=True))
-    scale = np.sqrt(tally.n / 4)  # a z-score over this is a difference in units of the per-unit standard deviation
+    shift, spread = (
+        (after * np.sqrt(n) - before * np.sqrt(m)) / np.sqrt(n + m) for before, after in zip(few, many, strict=True)
+    )
+    scale = np.sqrt(n * m / (n + m))  # a z-score over this is a difference in units of the per-unit standard deviation
     if spread < -critical and -spread > 0.1 * scale:
         return (
             "counts are more spread than their rates explain at small exposure and less at large: "
