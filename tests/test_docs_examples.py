@@ -91,6 +91,7 @@ def test_the_page_runs_as_printed(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")  # as wide as the help texts in the pages
     text, names = (DOCS / page).read_text(encoding="utf-8"), {"__name__": "__main__"}
     blocks = list(BLOCK.finditer(text))
     assert blocks, f"{page} shows nothing that runs"

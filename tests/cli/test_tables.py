@@ -298,7 +298,8 @@ def test_a_first_look_on_a_terminal(league: Path) -> None:
     pty = pytest.importorskip("pty")
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "ebformer", "estimate", str(league), "--count", "goals", "--exposure", "games"]
-    with subprocess.Popen(command, stdout=follower, stderr=follower, env={**os.environ, "COLUMNS": "160"}) as process:
+    wide = os.environ | {"TERM": "xterm", "COLUMNS": "160"}
+    with subprocess.Popen(command, stdout=follower, stderr=follower, env=wide) as process:
         os.close(follower)
         seen = b""
         while True:
