@@ -1,11 +1,9 @@
 """`ebformer reproduce` as a user runs it: complete, kept, and the same after a kill."""
 
-import os
 import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -15,9 +13,26 @@ from ebformer.reproduction.items import ITEMS
 SHIPPED = all((training_worlds.FOLDER / f"{name}.safetensors").exists() for name in training_worlds.TRAINED_ON)
 
 
-def reproduce(*arguments, **settings):
+KILLED_AT_T24R = """
+import os, signal
+from ebformer.arena.table import Journal
+from ebformer.cli import main
+
+append = Journal.append
+
+def append_and_die(journal, losses):
+    append(journal, losses)
+    if journal.path.name.startswith("losses-T24r"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Journal.append = append_and_die
+main()
+"""
+
+
+def reproduce(*arguments):
     command = [sys.executable, "-m", "ebformer", "reproduce", "--scale", "smoke", *map(str, arguments)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **settings)
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def finished(process, code=0):
@@ -84,13 +99,13 @@ def test_a_second_run_reads_what_was_kept_and_writes_the_same_pages(report, shar
 @pytest.mark.slow
 def test_after_a_kill_the_report_is_that_of_an_uninterrupted_run(report, tmp_path, shared_data):
     only = ("--only", "tab-pl-synthetic", "--only", "fig-regret")
-    interrupted = reproduce("--output", tmp_path / "killed", *only, start_new_session=True)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_AT_T24R, "reproduce", "--scale", "smoke", "--output", tmp_path / "killed", *only],
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
     results = tmp_path / "killed" / "smoke"
-    while not list(results.glob("losses-T24r*")):
-        assert interrupted.poll() is None, interrupted.communicate()
-        time.sleep(0.02)
-    os.killpg(interrupted.pid, signal.SIGKILL)
-    interrupted.communicate()
+    assert list(results.glob("losses-T24r*.journal"))
     assert not (tmp_path / "killed" / "index.md").exists()
     (kept,) = results.glob("losses-classical*.csv")
     bytes_before = kept.read_bytes()
