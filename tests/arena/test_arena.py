@@ -153,7 +153,8 @@ def test_what_is_not_a_table_of_losses_is_refused(tmp_path):
     with pytest.raises(InputError, match="is no Parquet file"):
         Arena(ESTIMATORS, trials()).run(tmp_path / "other.parquet", workers=1)
     with pytest.raises(InputError, match=r"\.csv or \.parquet"):
-        write([], tmp_path / "losses.txt")
+        Arena(ESTIMATORS, trials()).run(tmp_path / "losses.txt", workers=1)
+    assert not (tmp_path / "losses.txt.journal").exists()  # refused before the first trial
     with pytest.raises(InputError, match="no folder"):
         Arena(ESTIMATORS, trials()).run(tmp_path / "nowhere" / "losses.csv", workers=1)
 

@@ -69,6 +69,7 @@ class Journal:
         self.losses: list[Loss] = []
         if self.path is None:
             return
+        _is_parquet(self.path)  # a suffix that cannot be written is refused now, not after the last trial
         if not self.path.parent.is_dir():
             raise InputError(f"there is no folder {self.path.parent}: make it, or choose another output")
         self.beside = self.path.with_name(self.path.name + ".journal")
