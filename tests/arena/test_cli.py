@@ -1,8 +1,11 @@
 """The command line: tables out, one sentence on error."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
@@ -35,6 +38,14 @@ def test_the_example_of_the_issue_runs_and_resumes(tmp_path):
     ]
 
 
+def test_rows_of_an_earlier_run_stay_in_the_output_and_out_of_the_comparison(tmp_path):
+    table = tmp_path / "losses.csv"
+    invoke("--world", "gamma", "--n", "64", "--priors", "2", "--workers", "1", "-o", str(table), "--estimators", "erm")
+    design = ["--world", "point-mass", "--n", "32", "--priors", "3", "--workers", "1", "--estimators", "mle,gamma"]
+    assert invoke(*design, "-o", str(table)).output == invoke(*design).output
+    assert {row.estimator for row in read(table)} == {"erm", "mle", "gamma"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -55,6 +66,21 @@ def test_the_example_of_the_issue_runs_and_resumes(tmp_path):
 def test_mistakes_are_named(arguments, complaint):
     with pytest.raises(InputError, match=complaint):
         invoke("--priors", "1", "--workers", "1", *arguments)
+
+
+def test_ctrl_c_keeps_what_was_played_and_says_so(tmp_path):
+    journal = tmp_path / "losses.csv.journal"
+    design = ["--world", "point-mass", "--n", "64", "--priors", "100000", "--estimators", "mle", "--workers", "1"]
+    command = [sys.executable, "-m", "ebformer", "arena", *design, "-o", str(tmp_path / "losses.csv")]
+    # What is started in the background may have been told to ignore Ctrl-C.
+    attentive = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=attentive) as process:
+        while process.poll() is None and not (journal.exists() and journal.stat().st_size):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == "ebformer: interrupted: the same command again goes on from here\n"
+    assert process.returncode == 130
+    assert [path.name for path in tmp_path.iterdir()] == [journal.name]
 
 
 def test_given_tallies_are_compared_with_published_regrets(tmp_path):

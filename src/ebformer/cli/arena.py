@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ebformer.cli.resumable import resumable
 from ebformer.cli.text_tables import show
 from ebformer.errors import InputError
 
@@ -92,8 +93,12 @@ def command(
     numbers = [_whole(size) for size in sizes.split(",")]
     trials: Sequence[Trial]
     trials = draw_trials(drawn_from, numbers, priors, repeats, seed) if tallies is None else read_trials(tallies)
-    with _backend(cluster):
+    how = "no file was written" if output is None else "the same command again goes on from here"
+    with resumable(how), _backend(cluster):
         losses = Arena(chosen, trials).run(output, workers, progress=sys.stderr.isatty())
+    # What the output holds of other runs is kept there, but compared only with what was played beside it.
+    asked = {key for trial in trials for key in trial.keys}
+    losses = [loss for loss in losses if loss.key in asked and loss.estimator in chosen]
     if published is not None:
         losses = losses + _beside(read_published(published, losses), losses)
     # Tables keep the order in which estimators first appear: as they were named, then the published ones.

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from ebformer.cli.resumable import resumable
+
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -65,15 +67,11 @@ def command(
     store = Store(output / scale, lambda sentence: click.echo(f"ebformer: {sentence}", err=True))
     bench = Bench(Scale.of(scale), store, data_dir)
     items = [item for item in ITEMS if not only or item.key in only]
-    try:
-        with store.locked():
-            made = make(bench, items, strict=bool(only or docs))
-            write_pages(bench, made, output)
-            if docs:
-                write_docs(bench, made, docs)
-    except KeyboardInterrupt:
-        click.echo("ebformer: interrupted: the same command again goes on from here", err=True)
-        click.get_current_context().exit(130)
+    with resumable("the same command again goes on from here"), store.locked():
+        made = make(bench, items, strict=bool(only or docs))
+        write_pages(bench, made, output)
+        if docs:
+            write_docs(bench, made, docs)
     written = [output / "index.html", output / "index.md"]
     written += [docs / "reproduction.md", docs / "probes.md"] if docs else []
     click.echo(f"ebformer: wrote {', '.join(map(str, written))}", err=True)

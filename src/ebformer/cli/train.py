@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ebformer.cli.resumable import resumable
 from ebformer.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def command(
     if shelf is not None:
         _ship(Path(name).stem, folder, shelf)
         return
-    with runs.processes(threads, device) as first:
+    on = "again goes on with the next trial" if select else "with --resume goes on from the last checkpoint"
+    with resumable(f"the same command {on}"), runs.processes(threads, device) as first:
         if select:
             _select(_changed(_recipe(name), steps, seed), folder, minutes)
             return
