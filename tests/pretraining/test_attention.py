@@ -57,6 +57,14 @@ def test_compiled_linear_is_the_plain_formula(width: int, heads: int) -> None:
         torch.testing.assert_close(a.double(), b, rtol=1e-4, atol=1e-4)
 
 
+def test_a_sequence_longer_than_the_kernel_has_room_for_is_attended_all_the_same() -> None:
+    length = attention.LONGEST + 1
+    qkv = torch.randn(length, 12, generator=torch.Generator().manual_seed(0))
+    found = attention.softmax_attention(qkv, torch.ones(length), torch.tensor([0, length]), 1)
+    q, k, v = qkv.split(4, dim=1)
+    torch.testing.assert_close(found[-3:], torch.softmax(q[-3:] @ k.T / 2, -1) @ v, rtol=1e-4, atol=1e-5)
+
+
 def test_a_token_of_multiplicity_k_is_k_tokens() -> None:
     qkv, _, _, _ = tokens(8)
     repeats = torch.tensor([3, 1, 5, 2])

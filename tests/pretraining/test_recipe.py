@@ -30,6 +30,21 @@ def test_unknown_fields_are_refused() -> None:
         Recipe.from_description(RECIPES["smoke"].describe() | {"momentum": 1})
 
 
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"worlds": ["gamma"]}, "worlds are gamma"),
+        ({"theta_max": 600.0}, "theta_max is 600"),  # the grid of rates ends at 500, where larger ones would pile up
+        ({"n": [0, 9]}, "n goes from 0 to 9"),
+        ({"targets": "bayes"}, "targets are 'bayes'"),
+        ({"training": RECIPES["smoke"].describe()["training"] | {"schedule": "linear"}}, "schedule is 'linear'"),
+    ],
+)
+def test_what_would_train_something_else_is_refused(change: dict[str, object], complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        Recipe.from_description(RECIPES["smoke"].describe() | change)
+
+
 def test_the_paper_models_never_see_what_they_are_measured_on() -> None:
     for recipe in RECIPES.values():
         assert set(recipe.worlds) <= {"neural", "dirichlet"}

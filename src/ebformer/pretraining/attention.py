@@ -1,7 +1,8 @@
 """Attention over the tallies of a batch, stacked without padding: softmax with multiplicities, and linear.
 
 The compiled kernel in attention.c is for training on a CPU, where general kernels spend most of a step on heads of
-dimension 4. Elsewhere, and where no C compiler is at hand, the same formula runs in plain torch on padded sequences.
+dimension 4. Elsewhere, where no C compiler is at hand, and for sequences longer than the kernel has room for, the same
+formula runs in plain torch on padded sequences.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ctypes
 import functools
 import hashlib
 import os
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -29,21 +31,26 @@ FEATURE_MAPS: dict[FeatureMap, Callable[[Tensor], Tensor]] = {
 }
 SOURCE = Path(__file__).with_name("attention.c")
 FLAGS = ("-O3", "-funroll-loops", "-march=native", "-shared", "-fPIC")
+LONGEST = 16384
+"""Tokens of a sequence of softmax attention, at most: MAX_TOKENS of attention.c."""
 
 
 @functools.cache
 def kernel(head_dimension: int) -> ctypes.CDLL | None:
     """The compiled kernel for one head dimension, built once per machine; None where it cannot be built."""
+    if os.name != "posix":
+        return None
     key = hashlib.sha256(SOURCE.read_bytes() + repr((FLAGS, head_dimension, os.uname().nodename)).encode()).hexdigest()
-    library = Path(tempfile.gettempdir()) / f"ebformer-attention-{os.getuid()}-{key[:16]}.so"
-    if not library.exists():
-        built = library.with_suffix(f".{os.getpid()}")
-        command = [os.environ.get("CC", "cc"), *FLAGS, f"-DD={head_dimension}", str(SOURCE), "-o", str(built), "-lm"]
-        try:
+    try:
+        library = own_folder() / f"attention-{key[:16]}.so"
+        if not library.exists():
+            built = library.with_suffix(f".{os.getpid()}")
+            compiler, define = shlex.split(os.environ.get("CC") or "cc"), f"-DD={head_dimension}"
+            command = [*compiler, *FLAGS, define, str(SOURCE), "-o", str(built), "-lm"]
             subprocess.run(command, check=True, capture_output=True)
-        except (OSError, subprocess.CalledProcessError):
-            return None
-        built.replace(library)
+            built.replace(library)
+    except (OSError, subprocess.CalledProcessError):
+        return None
     loaded = ctypes.CDLL(str(library))
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     loaded.forward.argtypes = [pointer] * 3 + [integer] * 2 + [ctypes.c_float] + [pointer] * 2
@@ -51,6 +58,15 @@ def kernel(head_dimension: int) -> ctypes.CDLL | None:
     loaded.linear_forward.argtypes = [pointer] * 3 + [integer] * 2 + [pointer]
     loaded.linear_backward.argtypes = [pointer] * 3 + [integer] * 2 + [pointer] * 2
     return loaded
+
+
+def own_folder() -> Path:
+    """A temporary folder that only this user can write to, since what lies in it is loaded and run."""
+    folder = Path(tempfile.gettempdir(), f"ebformer-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.lstat().st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to somebody else")
+    return folder
 
 
 class CompiledSoftmax(Function):
@@ -126,7 +142,7 @@ def softmax_attention(qkv: Tensor, multiplicity: Tensor, start: Tensor, heads: i
     """
     bias = multiplicity.log().clamp_min(-1e30)
     library = compiled(qkv, heads)
-    if library is None:
+    if library is None or int(start.diff().max()) > LONGEST:
         return padded_attention(qkv, bias, start, heads)
     return CompiledSoftmax.apply(qkv, bias, start, heads, library)  # type: ignore[no-any-return,no-untyped-call]
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ebformer.errors import InputError
-from ebformer.pretraining.batches import Tallies, draw_tallies, draw_units, log_uniform
+from ebformer.pretraining.batches import LARGEST, Tallies, draw_tallies, draw_units, log_uniform
 from ebformer.pretraining.loop import Row, Task, Training
 from ebformer.pretraining.network import Network, Tokens
 from ebformer.transformer.architecture import Architecture
@@ -18,6 +18,8 @@ from ebformer.worlds.base import Floats, PaperThetaMax, Priors, World
 from ebformer.worlds.dirichlet import Dirichlet
 from ebformer.worlds.mixture import Mixture
 from ebformer.worlds.neural import Neural
+
+Targets = Literal["exact", "theta"]
 
 WORLDS: dict[str, World] = {"neural": Neural(), "dirichlet": Dirichlet(alpha=50.0)}
 
@@ -78,7 +80,7 @@ class Recipe:
     """Per step."""
     theta_power: float = 1.5
     n_power: float = 0.25
-    targets: Literal["exact", "theta"] = "exact"
+    targets: Targets = "exact"
     """E[theta | x] under the drawn prior, or theta itself."""
     collapsed: bool = True
     """One token per distinct value, or one per unit."""
@@ -86,6 +88,16 @@ class Recipe:
     """All tallies of a step share a prior up to theta_max, as published."""
     start: tuple[str, ...] = ()
     """The recipes from the mean of whose weights this one starts (Wortsman et al. 2022 call such a mean a soup)."""
+
+    def __post_init__(self) -> None:
+        if not self.worlds or not set(self.worlds) <= set(WORLDS):
+            raise InputError(f"the worlds are {', '.join(self.worlds) or 'none'}: choose from {', '.join(WORLDS)}")
+        if self.theta_max is not None and not 0 < self.theta_max <= LARGEST:
+            raise InputError(f"theta_max is {self.theta_max:g}: give a positive number of at most {LARGEST:g}, or null")
+        if not 1 <= self.n[0] <= self.n[1]:
+            raise InputError(f"n goes from {self.n[0]} to {self.n[1]}: give two bounds, from 1 on and in order")
+        if self.targets not in get_args(Targets):
+            raise InputError(f"the targets are {self.targets!r}: choose from {', '.join(get_args(Targets))}")
 
     @property
     def world(self) -> World:
