@@ -351,7 +351,7 @@ def main() -> None:
     given = parser.parse_args()
     network = Priorformer.load(given.weights) if given.weights else Priorformer()
     if given.what == "card":
-        (zoo.FOLDER / "priorformer.md").write_text(card(network))
+        (zoo.FOLDER / "priorformer.md").write_text(card(network), encoding="utf-8")
     elif given.what == "time":
         clock(network, 200)
     elif given.what == "bumps":

@@ -45,6 +45,15 @@ def test_a_run_begins_continues_and_ships(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "zoo" / "smoke.png").stat().st_size > 0
 
 
+def test_a_run_that_was_stopped_before_its_first_record_is_not_shipped(tmp_path: Path) -> None:
+    from ebformer.pretraining import loop, network, recipe, runs
+
+    begun = runs.begin(tmp_path / "run", recipe.RECIPES["smoke"])
+    loop.Run(network.Network(begun.architecture), begun.training, tmp_path / "run").save()
+    with pytest.raises(InputError, match="before its first record"):
+        call("smoke", "--folder", str(tmp_path / "run"), "--ship", str(tmp_path / "zoo"))
+
+
 def test_a_recipe_file_is_a_recipe_and_minutes_become_steps(tmp_path: Path) -> None:
     call("smoke", "--steps", "1", "--folder", str(tmp_path / "first"))
     again = tmp_path / "again"

@@ -114,7 +114,7 @@ def _ship(name: str, folder: Path, shelf: Path) -> None:
     worlds = [WORLDS[world](theta_max=50.0) for world in ("neural", "multinomial", "least-favourable")]
     rivals = {"mle": find("mle"), "npmle-em": find("npmle-em"), name: Pretrained(name, weights)}
     losses = Arena(rivals, draw_trials(worlds, CARD_SIZES, CARD_PRIORS, seed=CARD_SEED)).run(workers=1)
-    (shelf / f"{name}.md").write_text(network_card(name, weights, losses))
+    (shelf / f"{name}.md").write_text(network_card(name, weights, losses), encoding="utf-8")
     log = runs.averaged(folder)[2]
     loop.write_log(log, shelf / f"{name}.csv")
     learning_curve(log).savefig(shelf / f"{name}.png", dpi=80)

@@ -14,19 +14,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from ebformer.errors import EbformerError
+from ebformer.atomic import replacing
+from ebformer.errors import EbformerError, InputError
 from ebformer.pretraining.muon import Muon
 
 AnyBatch = TypeVar("AnyBatch")
 AnyNetwork = TypeVar("AnyNetwork", bound=nn.Module)
 Row = dict[str, float]
+Schedule = Literal["cosine", "step"]
 
 
 class DivergenceError(EbformerError, RuntimeError):
@@ -39,7 +41,7 @@ class Training:
 
     steps: int
     learning_rate: float = 0.003
-    schedule: Literal["cosine", "step"] = "cosine"
+    schedule: Schedule = "cosine"
     """After the warm-up: half a cosine down to 0 at `steps`; or times 0.9 every 300 steps, as published."""
     warmup: int = 200
     betas: tuple[float, float] = (0.9, 0.99)
@@ -52,6 +54,10 @@ class Training:
     average: float = 0.999
     """Decay per step of the moving average, which is what is evaluated and shipped."""
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.schedule not in get_args(Schedule):
+            raise InputError(f"the schedule is {self.schedule!r}: choose from {', '.join(get_args(Schedule))}")
 
     def rate(self, step: int) -> float:
         """The learning rate of a step, counted from 0.
@@ -211,7 +217,7 @@ class Run(Generic[AnyNetwork]):
 
     def load(self) -> None:
         """Continue from the checkpoint."""
-        kept = torch.load(self.path, weights_only=True)
+        kept = torch.load(self.path, map_location="cpu", weights_only=True)  # whatever device wrote it
         self.network.load_state_dict(kept["network"])
         self.average.load_state_dict(kept["average"])
         for optimiser, state in zip(self.optimisers, kept["optimisers"], strict=True):
@@ -246,7 +252,7 @@ def everyone_agrees(due: bool, device: torch.device, processes: int) -> bool:
 def write_log(log: list[Row], path: Path) -> None:
     """The log as CSV, one row per record; figures that were not watched stay empty."""
     columns = list(dict.fromkeys(name for row in log for name in row))
-    with path.open("w", newline="") as file:
+    with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns)
         writer.writeheader()
         writer.writerows(log)

@@ -195,7 +195,7 @@ def run(
 
 def ship(folder: Path, recipe: PriorformerRecipe, path: Path, provenance: dict[str, Any]) -> str:
     """Write the averaged weights of a run with its recipe and what it took, and return the SHA-256 of the file."""
-    kept = torch.load(folder / "state.pt", weights_only=True)
+    kept = torch.load(folder / "state.pt", map_location="cpu", weights_only=True)
     arrays = {name: np.asarray(kept["average"][name]) for name in recipe.config.shapes()}
     last = kept["progress"]["log"][-1]
     taken = {"steps": int(last["step"]), "seconds": last["seconds"], "torch": str(torch.__version__)}

@@ -135,7 +135,7 @@ def averaged(folder: Path) -> tuple[Recipe, Network, list[Row]]:
     if not state.exists():
         raise InputError(f"{folder} holds no checkpoint: train there first")
     recipe = Recipe.from_description(json.loads((folder / "recipe.json").read_text()))
-    kept = torch.load(state, weights_only=True)
+    kept = torch.load(state, map_location="cpu", weights_only=True)
     network = Network(recipe.architecture)
     network.load_state_dict(kept["average"])
     return recipe, network, kept["progress"]["log"]
@@ -144,6 +144,8 @@ def averaged(folder: Path) -> tuple[Recipe, Network, list[Row]]:
 def ship(folder: Path, path: Path) -> Weights[Architecture]:
     """Write the averaged weights of a run to a file, with the recipe and what it took, and read them back."""
     recipe, network, log = averaged(folder)
+    if not log:
+        raise InputError(f"the run in {folder} was stopped before its first record: continue it with --resume")
     sizes = [leg.n for leg in lineage(recipe)]
     largest = int(500 if recipe.theta_max is None else recipe.theta_max)
     provenance = {
