@@ -55,6 +55,17 @@ def test_a_short_text_is_refused():
         books.from_lines(["whale"], "tiny")
 
 
+def test_books_may_be_numbered_and_each_needs_its_lines(tmp_path):
+    meta, histograms = tmp_path / "books_meta.csv", tmp_path / "books_hist.csv"
+    meta.write_text("book_id,n_lines_x,n_lines_y\n7,10,30\n")
+    histograms.write_text("book_id,x,y,n\n7,0,2,4\n7,1,1,1\n")
+    (book,) = books.load([meta, histograms])
+    assert (book.case, book.ratio, book.n) == ("7", 3.0, 5)
+    histograms.write_text("book_id,x,y,n\n7,0,2,4\n8,1,1,1\n")
+    with pytest.raises(InputError, match="has the book 8, which"):
+        books.load([meta, histograms])
+
+
 @pytest.mark.data
 def test_raw_texts_reproduce_the_given_histograms_exactly(data_dir):
     given = {book.case: book for book in books.load(data_dir=data_dir)}

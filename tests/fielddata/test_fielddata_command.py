@@ -91,6 +91,7 @@ def test_absent_data_are_named_with_what_to_do(tmp_path):
         (["mlb", "--data-dir", tmp_path], r"has no mlb/.*docs/realdata.md"),
         (["classic", "thyrion", "--data-dir", tmp_path], r"ships with ebformer \(claims, .* and .* has no classic/"),
         (["nhl", "-o", tmp_path / "no" / "scores.csv"], "there is no folder"),
+        (["nhl", "--figure", tmp_path / "violins.bmp"], r"ends in \.bmp: name a \.png, \.svg, \.pdf file"),
     ):
         with pytest.raises(InputError, match=said):
             run(*arguments)

@@ -65,6 +65,12 @@ def test_the_position_is_asked_in_both_seasons_and_seasons_are_consecutive():
     assert holdouts(skaters, "center") == []
 
 
+def test_without_ages_players_go_by_their_names(tmp_path):
+    path = tmp_path / "NHL_1990.csv"
+    path.write_text("Player,Tm,Pos,GP,G,PTS\nWayne Gretzky*,LAK,C,73,40,142\n")
+    assert read_page(path) == [SkaterSeason(1990, "Wayne Gretzky", "C", 73, 40, 142)]
+
+
 def test_a_page_says_what_it_lacks(tmp_path):
     path = tmp_path / "skaters.csv"
     path.write_text(NEW_PAGE)

@@ -21,6 +21,7 @@ from ebformer.fielddata import Holdout, Score, baseball, books, classic, evaluat
 from ebformer.fielddata.summary import against
 from ebformer.report.fielddata_tables import against_tables, p_value_tables, score_tables
 
+PICTURES = (".png", ".svg", ".pdf")
 FILES = click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 
@@ -56,6 +57,8 @@ def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
         for path in (output, figure):
             if path is not None and not path.parent.is_dir():
                 raise InputError(f"there is no folder {path.parent}: make it, or choose another output")
+        if figure is not None and figure.suffix.lower() not in PICTURES:
+            raise InputError(f"{figure} ends in {figure.suffix or 'no suffix'}: name a {', '.join(PICTURES)} file")
         if thinned and published is not None:
             raise InputError(
                 "--against pairs scores of the second look, which --thinned leaves out: give one of the two"

@@ -107,7 +107,11 @@ def _histograms_of(meta: Path) -> Path:
 def _read_histograms(meta: Path, histograms: Path) -> list[Holdout]:
     books = read_columns([meta], ["book_id", "n_lines_x", "n_lines_y"])
     rows = read_columns([histograms], ["book_id", "x", "y", "n"])
-    ratio = dict(zip(books["book_id"].tolist(), (books["n_lines_y"] / books["n_lines_x"]).tolist(), strict=True))
+    ratio = dict(
+        zip(map(str, books["book_id"].tolist()), (books["n_lines_y"] / books["n_lines_x"]).tolist(), strict=True)
+    )
+    if unknown := set(map(str, rows["book_id"].tolist())) - ratio.keys():
+        raise InputError(f"{histograms} has the book {min(unknown)}, which {meta} has not: add its numbers of lines")
     order = np.argsort(rows["book_id"], kind="stable")
     book, x, y, n = (column[order] for column in rows.values())
     starts = np.flatnonzero(np.r_[True, book[1:] != book[:-1]])

@@ -89,7 +89,7 @@ def read_page(path: FilePath, season: int | None = None) -> list[SkaterSeason]:
 
     A line of group headings may come first. A traded player has one row per team and one for them together (team TOT,
     or 2TM, 3TM, ...): the last counts. Players are told apart by the page's own id where it has one ("Name\\id01" or a
-    column Player-additional), otherwise by name and year of birth (season minus age), which keeps namesakes apart.
+    column Player-additional), otherwise by name and, where there is an age, year of birth, which keeps namesakes apart.
     """
     path = Path(path)
     if season is None:
@@ -118,9 +118,8 @@ def read_page(path: FilePath, season: int | None = None) -> list[SkaterSeason]:
         if identity is not None and len(row) > identity:
             player = row[identity]
         if not player:
-            player = (
-                f"{name.rstrip('*')} {season - int(row[at['Age']])}" if row[at["Age"]].isdigit() else name.rstrip("*")
-            )
+            age = row[at["Age"]] if "Age" in at else ""
+            player = name.rstrip("*") + (f" {season - int(age)}" if age.isdigit() else "")
         numbers = [int(row[at[column]] or 0) for column in ("GP", "G", "PTS")]
         total = team is not None and re.fullmatch(r"TOT|\d+TM", row[team]) is not None
         if player in found and not total:

@@ -122,13 +122,16 @@ class Holdout:
         """How much more x and y differ than Poisson counts of equal rate would: 1 under the model, whatever the prior.
 
         Given s = x + y, x is Binomial(s, p) with p = 1 / (1 + ratio), for every theta. So (x - s p)^2 / (s p (1 - p))
-        has mean 1 over the units with s > 0; what exceeds 1 is rates that moved between the two looks.
+        has mean 1 over the units with s > 0; what exceeds 1 is rates that moved between the two looks. NaN without such
+        units.
 
         >>> Holdout.of([4, 0], [0, 4]).dispersion
         4.0
         """
         p = 1 / (1 + self.ratio)
         seen = self.before + self.after > 0
+        if not seen.any():
+            return np.nan
         x, s, m = self.before[seen], (self.before + self.after)[seen], self.multiplicity[seen]
         return float(m @ ((x - s * p) ** 2 / (s * p * (1 - p))) / m.sum())
 
