@@ -154,7 +154,10 @@ def test_what_is_no_method_is_refused_wherever_one_is_asked_for(method: object) 
             ask()
 
 
-def test_unknown_options_are_named() -> None:
+def test_options_that_are_unknown_or_make_no_sense_are_named() -> None:
+    for name, options in (("npmle-em", {"nodes": 1}), ("npmle-em", {"steps": 0}), ("T24r", {"precision": "float16"})):
+        with pytest.raises(InputError, match=r"give at least 2 nodes|choose from float32, float64"):
+            estimator(name, **options)
     with pytest.raises(InputError, match="mle does not take these options: theta_max"):
         estimator("mle", theta_max=3.0)
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ebformer.channel import deviance
+from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.posterior import Floats
 from ebformer.prior import Prior
@@ -39,6 +40,13 @@ class NpmleEm(Estimator):
     nodes: int = 300
     tolerance: float = 10**-3.5
     steps: int = 10_000
+
+    def __post_init__(self) -> None:
+        if not (self.nodes >= 2 and self.tolerance >= 0 and self.steps >= 1):
+            raise InputError(
+                f"npmle-em has {self.nodes} nodes, tolerance {self.tolerance:g} and {self.steps} steps: "
+                "give at least 2 nodes, a tolerance of at least 0 and at least 1 step"
+            )
 
     def fit(self, tally: Tally) -> BayesRule:
         """Run EM from the flat start until it slows down."""

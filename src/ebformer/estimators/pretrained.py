@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,6 +139,8 @@ class Pretrained(Estimator):
     def __post_init__(self) -> None:
         if not isinstance(self.network.config, Architecture):
             raise InputError(f"{self.name} is not a transformer on tallies: its weights are of another family")
+        if self.precision not in get_args(Precision):
+            raise InputError(f"the precision is {self.precision!r}: choose from {', '.join(get_args(Precision))}")
 
     @property
     def network(self) -> Weights[Architecture]:
