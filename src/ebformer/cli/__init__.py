@@ -27,7 +27,15 @@ COMMANDS = {
     "fielddata": "Score methods on hockey, baseball and books.",
     "reproduce": "Rebuild every table and figure of the paper beside ours.",
 }
-EXTRAS = {"matplotlib": "plot", "jinja2": "plot", "pyarrow": "arena", "distributed": "cluster"}
+EXTRAS = {
+    "matplotlib": "plot",
+    "jinja2": "plot",
+    "joblib": "arena",
+    "threadpoolctl": "arena",
+    "pyarrow": "arena",
+    "distributed": "cluster",
+    "optuna": "train",
+}
 """Packages that only some commands need, and the extra that installs each."""
 
 
