@@ -2,6 +2,8 @@
 # make test   everything, with the development extras
 PYTHON ?= python3
 BIN := .venv/bin
+# A change of these asks for a new installation; all other files are read where they lie.
+INSTALLED := pyproject.toml hatch_build.py src/ebformer/transformer/kernels.c
 
 .PHONY: demo test clean
 
@@ -15,11 +17,11 @@ test: .venv/test
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ebformer needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	$(PYTHON) -m venv .venv
 
-.venv/demo: pyproject.toml src/ebformer/transformer/kernels.c .venv/bin/python
+.venv/demo: $(INSTALLED) .venv/bin/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[plot]'
 	touch $@
 
-.venv/test: pyproject.toml src/ebformer/transformer/kernels.c .venv/bin/python
+.venv/test: $(INSTALLED) .venv/bin/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	touch $@ .venv/demo
 
