@@ -1,11 +1,15 @@
 """What the everyday pictures draw, read back from the picture."""
 
+import re
+
 import numpy as np
 import pytest
 
+from ebformer.arena.timing import Timing
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.posterior import log_marginal
 from ebformer.prior import GridPrior
+from ebformer.report.arena_figures import time_against_n
 from ebformer.report.everyday_figures import caterpillar, mixing, rootogram
 from ebformer.report.style import inline_svg
 from ebformer.tally import Tally
@@ -63,6 +67,12 @@ def test_a_dollar_in_a_name_is_a_dollar() -> None:
     svg = inline_svg(caterpillar([r"$\frac{$"], one, one, one, one, "claims ($) / income ($)"), "units")
     assert r"$\frac{$" in svg
     assert "claims ($) / income ($)" in svg
+
+
+def test_powers_on_a_logarithmic_axis_are_drawn_as_powers() -> None:
+    timings = [Timing("mle", n, n / 1e6, 1) for n in (10, 1000)]
+    drawn = re.sub("<!--.*?-->", "", inline_svg(time_against_n(timings), "time"))
+    assert "mathdefault" not in drawn
 
 
 def test_the_legend_of_the_extreme_units_stays_clear_of_the_title_however_long_the_names() -> None:

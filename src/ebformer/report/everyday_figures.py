@@ -11,7 +11,7 @@ import numpy as np
 from ebformer.check import marginal_cdf
 from ebformer.posterior import Floats
 from ebformer.prior import GammaPrior, GridPrior, Prior
-from ebformer.report.style import BLUE, GREEN, INK, MUTED, ORANGE, RED, colour, house_style
+from ebformer.report.style import BLUE, GREEN, INK, MUTED, ORANGE, RED, colour, house_style, verbatim
 from ebformer.rule import Rule
 from ebformer.tally import Tally
 
@@ -151,13 +151,13 @@ def caterpillar(
 
 
 def _shortened(name: str, most: int = 40) -> str:
-    """A name of at most so many characters: what is too long loses its middle, since many names differ at the end.
+    """A name as it is, of at most so many characters: one too long loses its middle, since many differ at the end.
 
     >>> _shortened("Stratford-upon-Avon", 9)
     'Stra…Avon'
     """
     half = (most - 1) // 2
-    return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
+    return verbatim(name if len(name) <= most else f"{name[:half]}…{name[-half:]}")
 
 
 def comparison(methods: Sequence[str], excess: Floats, error: Floats) -> Figure:

@@ -11,7 +11,7 @@ import numpy as np
 from ebformer.errors import InputError
 from ebformer.fielddata.scoring import Score
 from ebformer.fielddata.summary import pair
-from ebformer.report.style import INK, colour, house_style
+from ebformer.report.style import INK, colour, house_style, verbatim
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,6 +62,8 @@ def _panel(axes: Axes, data: str, paired: Paired, names: Sequence[str]) -> None:
     shown = np.concatenate(ratios)
     low, high = np.quantile(shown, [0.0025, 0.9975]) if shown.size > 400 else (shown.min(), shown.max())
     margin = 0.06 * (max(high, 1.0) - min(low, 1.0))
-    axes.set(title=f"{data} ({len(paired.priors)} cases)", ylim=(min(low, 1.0) - margin, max(high, 1.0) + margin))
+    axes.set(
+        title=f"{verbatim(data)} ({len(paired.priors)} cases)", ylim=(min(low, 1.0) - margin, max(high, 1.0) + margin)
+    )
     axes.set_xticks(at, names, rotation=35, ha="right", rotation_mode="anchor")
     axes.grid(visible=False, axis="x")

@@ -74,7 +74,6 @@ _SETTINGS: dict[str, Any] = {
     "lines.linewidth": 1.8,
     "axes.prop_cycle": cycler(color=CYCLE),
     "axes.formatter.limits": (-3, 6),
-    "text.parse_math": False,  # names of columns and units may hold dollars, and mean them
     "svg.fonttype": "none",
 }
 
@@ -90,6 +89,15 @@ def house_style() -> Iterator[None]:
 def colour(method: str, position: int = 0) -> str:
     """The colour of a method, or the next of the cycle for one that has none of its own."""
     return METHOD_COLOURS.get(method, CYCLE[position % len(CYCLE)])
+
+
+def verbatim(name: str) -> str:
+    """A name from a table as matplotlib draws it unchanged: between two dollars it would read a formula.
+
+    >>> print(verbatim("income ($)"))
+    income (\\$)
+    """
+    return name.replace("$", r"\$")
 
 
 def inline_svg(figure: Figure, label: str) -> str:
