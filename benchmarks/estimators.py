@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 import ebformer as eb
+from ebformer.arena import Truth
 from ebformer.estimators.least_favourable import least_favourable
-from ebformer.posterior import likely_counts, log_marginal
 from ebformer.worlds.neural import Neural
 
 SIZES = (128, 512, 2048, 65_536, 10**9)
@@ -28,12 +28,7 @@ SIZES = (128, 512, 2048, 65_536, 10**9)
 def draw(n: int, repeats: int) -> list[eb.Tally]:
     """Tallies of n units: one multinomial draw from the marginal of a fresh prior each."""
     rng = np.random.default_rng(n)
-    tallies = []
-    for prior in Neural(theta_max=50.0).draw_many(rng, repeats):
-        x = np.concatenate(likely_counts(prior))
-        f = np.exp(log_marginal(prior, x))
-        tallies.append(eb.Tally(x, rng.multinomial(n, f / f.sum())))
-    return tallies
+    return [Truth.of(prior).draw(n, rng) for prior in Neural(theta_max=50.0).draw_many(rng, repeats)]
 
 
 def measure(method: eb.Estimator, tallies: list[eb.Tally]) -> tuple[list[float], float | None]:

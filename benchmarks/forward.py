@@ -48,9 +48,7 @@ class Plain(nn.Module):
         return getattr(self, f"{name}_weight"), getattr(self, f"{name}_bias")
 
     def linear(self, name: str, h: Tensor) -> Tensor:
-        return nn.functional.linear(
-            h, *(getattr(self, f"{name}_{part}".replace(".", "_")) for part in ("weight", "bias"))
-        )
+        return nn.functional.linear(h, *self.both(name))
 
     def norm(self, name: str, h: Tensor) -> Tensor:
         return nn.functional.layer_norm(h, (self.config.width,), *self.both(name))

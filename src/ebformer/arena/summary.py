@@ -73,8 +73,8 @@ class Interval(NamedTuple):
         return (self.high - self.low) / 2
 
 
-def interval(values: Floats, level: float = 0.95) -> Interval:
-    """mean -+ t_{n-1} sd / sqrt(n); one unit has no interval.
+def interval(values: Floats) -> Interval:
+    """mean -+ t sd / sqrt(n), t the 97.5 % point of Student's law with n - 1 degrees; one unit has no interval.
 
     >>> interval(np.array([1.0, 2.0, 3.0]))
     Interval(mean=2.0, low=-0.484..., high=4.484..., units=3)
@@ -82,7 +82,7 @@ def interval(values: Floats, level: float = 0.95) -> Interval:
     n, mean = len(values), float(np.mean(values))
     if n < 2:
         return Interval(mean, np.nan, np.nan, n)
-    half = float(stats.t.ppf((1 + level) / 2, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
+    half = float(stats.t.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
     return Interval(mean, mean - half, mean + half, n)
 
 

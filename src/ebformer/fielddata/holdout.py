@@ -71,12 +71,10 @@ class Holdout:
         return cls(x, after, np.ones_like(x), ratio, data, case)
 
     @classmethod
-    def from_table(
-        cls, path: str | os.PathLike[str], before: str, after: str, ratio: float = 1.0, case: str = "all"
-    ) -> Holdout:
+    def from_table(cls, path: str | os.PathLike[str], before: str, after: str, ratio: float = 1.0) -> Holdout:
         """Two columns of a CSV or Parquet file, one row per unit."""
         columns = read_columns([path], [before, after])
-        return cls.of(columns[before], columns[after], ratio, os.path.basename(path), case)
+        return cls.of(columns[before], columns[after], ratio, os.path.basename(path))
 
     @classmethod
     def thinned(
