@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -89,17 +90,7 @@ class PriorformerNetwork(nn.Module):
         answers = []
         for block in self.blocks:
             with torch.no_grad():
-                for step in range(1, self.config.em_steps + 1):
-                    weights = em.exp()
-                    d = (share / (weights @ likelihood)) @ transposed
-                    run = run + 1.0
-                    if step % CHECK == 0:
-                        turned = ((d - 1.0) * weights * velocity).sum(-1, keepdim=True) < 0
-                        run = torch.where(turned, 1.0, run)
-                        velocity = torch.where(turned, 0.0, velocity)
-                    beta = momentum(run)
-                    velocity = beta * velocity + (1.0 + STRIDE * beta) * d.log().clamp(LEAST_PULL, LARGEST_PULL)
-                    em = em + velocity
+                em, velocity, run = accelerated_em(factor, em, velocity, run, self.config.em_steps)
                 em = torch.log_softmax(em.clamp_min(LOWEST_LOG_WEIGHT) + outside_atoms, -1)
                 em_d = factor(em)[2]
             d = factor(own)[2]
@@ -136,6 +127,23 @@ class PriorformerNetwork(nn.Module):
             batch.u.clamp_max(0.5).expand(b, j),
         ]
         return torch.stack(columns, -1)
+
+
+def accelerated_em(
+    factor: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]], em: Tensor, velocity: Tensor, run: Tensor, steps: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The steps of `em_track.EmTrack` for every tally: log-weights and velocities [b, a], lengths of the run [b, 1]."""
+    for step in range(1, steps + 1):
+        d = factor(em)[2]
+        run = run + 1.0
+        if step % CHECK == 0:
+            turned = ((d - 1.0) * em.exp() * velocity).sum(-1, keepdim=True) < 0
+            run = torch.where(turned, 1.0, run)
+            velocity = torch.where(turned, 0.0, velocity)
+        beta = momentum(run)
+        velocity = beta * velocity + (1.0 + STRIDE * beta) * d.log().clamp(LEAST_PULL, LARGEST_PULL)
+        em = em + velocity
+    return em, velocity, run
 
 
 def grown(state: dict[str, Tensor], config: PriorformerConfig) -> dict[str, Tensor]:
