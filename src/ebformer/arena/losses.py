@@ -62,15 +62,14 @@ class Truth:
 
     @classmethod
     def of(cls, prior: Prior) -> Truth:
-        """The exact answers for a prior."""
+        """The exact answers for a prior, one block of counts after the other: a posterior holds all atoms for each."""
+
+        def answers(x: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+            after = posterior(prior, x)
+            return after.mean, np.exp(log_marginal(prior, x)), after.variance
+
         blocks = likely_counts(prior)
-        after = [posterior(prior, x) for x in blocks]
-        return cls(
-            x=np.concatenate(blocks),
-            bayes=np.concatenate([p.mean for p in after]),
-            marginal=np.concatenate([np.exp(log_marginal(prior, x)) for x in blocks]),
-            variance=np.concatenate([p.variance for p in after]),
-        )
+        return cls(np.concatenate(blocks), *map(np.concatenate, zip(*map(answers, blocks), strict=True)))
 
     def draw(self, n: int, rng: np.random.Generator) -> Tally:
         """The tally of n units: one multinomial draw from the marginal, at a cost that does not grow with n."""
