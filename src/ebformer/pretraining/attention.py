@@ -37,7 +37,7 @@ LONGEST = 16384
 
 @functools.cache
 def kernel(head_dimension: int) -> ctypes.CDLL | None:
-    """The compiled kernel for one head dimension, built once per machine; None where it cannot be built."""
+    """The compiled kernel for one head dimension, built once per machine; None where it cannot be built or loaded."""
     if os.name != "posix":
         return None
     key = hashlib.sha256(SOURCE.read_bytes() + repr((FLAGS, head_dimension, os.uname().nodename)).encode()).hexdigest()
@@ -49,9 +49,9 @@ def kernel(head_dimension: int) -> ctypes.CDLL | None:
             command = [*compiler, *FLAGS, define, str(SOURCE), "-o", str(built), "-lm"]
             subprocess.run(command, check=True, capture_output=True)
             built.replace(library)
+        loaded = ctypes.CDLL(str(library))
     except (OSError, subprocess.CalledProcessError):
         return None
-    loaded = ctypes.CDLL(str(library))
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     loaded.forward.argtypes = [pointer] * 3 + [integer] * 2 + [ctypes.c_float] + [pointer] * 2
     loaded.backward.argtypes = [pointer] * 3 + [integer] * 2 + [ctypes.c_float] + [pointer] * 4
