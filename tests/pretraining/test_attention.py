@@ -57,6 +57,16 @@ def test_compiled_linear_is_the_plain_formula(width: int, heads: int) -> None:
         torch.testing.assert_close(a.double(), b, rtol=1e-4, atol=1e-4)
 
 
+def test_a_query_without_features_gathers_nothing_and_has_a_finite_gradient() -> None:
+    qkv, multiplicity, start, tally = tokens(8)
+    qkv[:, :8] = -qkv[:, :8].abs()
+    architecture = Architecture(attention="linear", feature_map="relu", normalised=True, width=8, heads=2)
+    share = multiplicity / 1000
+    out, slope = gradient(lambda t: attention.linear_attention(t, share, start, tally, architecture), qkv)
+    assert not out.any()
+    assert torch.isfinite(slope).all()
+
+
 def test_a_sequence_longer_than_the_kernel_has_room_for_is_attended_all_the_same() -> None:
     length = attention.LONGEST + 1
     qkv = torch.randn(length, 12, generator=torch.Generator().manual_seed(0))

@@ -165,7 +165,9 @@ def plain_linear_attention(
     state = sums(k[..., :, None] * v[..., None, :], tally, tallies)  # [b, heads, c, c]
     mixed = (q[..., :, None] * state[tally]).sum(-2)
     if architecture.normalised:
-        mixed = mixed / (q * sums(k, tally, tallies)[tally]).sum(-1, keepdim=True)
+        mass = (q * sums(k, tally, tallies)[tally]).sum(-1, keepdim=True)
+        # A token without any mass gathers 0, as in forward.py; adding a tiny number would make its gradient 0 * inf.
+        mixed = mixed / torch.where(mass == 0, 1.0, mass)
     return mixed.flatten(-2)
 
 
