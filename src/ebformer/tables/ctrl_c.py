@@ -32,8 +32,8 @@ def heeding_ctrl_c(connection: duckdb.DuckDBPyConnection, work: Callable[[], Non
     >>> heeding_ctrl_c(connection, lambda: print(connection.sql("SELECT 6 * 7").fetchall()))
     [(42,)]
     """
-    alone = threading.current_thread() is threading.main_thread()
-    if not alone or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    hears_signals = threading.current_thread() is threading.main_thread()
+    if not hears_signals or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         work()
         return
     pressed = threading.Event()
