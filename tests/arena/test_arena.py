@@ -141,7 +141,10 @@ def test_a_table_of_another_run_is_not_extended(tmp_path):
     content = path.read_bytes()
     with pytest.raises(InputError, match="another seed"):
         Arena(ESTIMATORS, trials(seed=1)).run(path, workers=1)
+    with pytest.raises(InputError, match="another seed"):  # though none of its methods played before
+        Arena({"robbins": Robbins()}, trials(seed=1)).run(path, workers=1)
     assert path.read_bytes() == content
+    assert len(Arena({"robbins": Robbins()}, trials()).run(path, workers=1)) == 2 * len(content.splitlines()[1:])
 
 
 def test_what_is_not_a_table_of_losses_is_refused(tmp_path):
