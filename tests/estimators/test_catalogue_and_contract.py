@@ -170,5 +170,15 @@ def test_the_catalogue_is_a_mapping() -> None:
 
 
 def test_what_fails_in_its_own_way_breaks_the_contract() -> None:
+    class Unfinished(Falling):
+        def fit(self, tally: eb.Tally) -> FallingRule:
+            raise TypeError("'int' object is not callable")
+
     with pytest.raises(ContractError, match="TypeError 'int' object is not callable"):
+        eb.check_estimator(Unfinished())
+
+
+def test_the_contract_is_checked_of_a_name_too_and_not_of_what_is_no_method() -> None:
+    assert eb.check_estimator("gamma") == tuple(LAWS)
+    with pytest.raises(InputError, match="3 is no method"):
         eb.check_estimator(3)  # type: ignore[arg-type]

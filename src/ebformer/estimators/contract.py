@@ -11,11 +11,12 @@ import numpy as np
 
 from ebformer.errors import ContractError, EbformerError, ExposureError, NoPriorError
 from ebformer.estimators.base import Estimator
+from ebformer.estimators.catalogue import find
 from ebformer.rule import Rule
 from ebformer.tally import Tally
 
 
-def check_estimator(estimator: Estimator) -> tuple[str, ...]:
+def check_estimator(method: str | Estimator) -> tuple[str, ...]:
     """Hold a method to the laws of this module; the answer is the laws, a `ContractError` tells the broken ones.
 
     >>> from ebformer.estimators.mle import Mle
@@ -25,7 +26,7 @@ def check_estimator(estimator: Estimator) -> tuple[str, ...]:
     k units with the same count are one count of multiplicity k
     the same tally gets the same answer
     """
-    broken = []
+    estimator, broken = find(method), []
     with warnings.catch_warnings():
         # Some of the tallies are outside what a network was trained on, which is its business to say, not a breach.
         warnings.simplefilter("ignore", UserWarning)

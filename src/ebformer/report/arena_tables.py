@@ -84,7 +84,8 @@ def difference_table(losses: Iterable[Loss], challenger: str, column: str = "reg
         if not paired[name].any():
             return "-"  # the minimax rule on its own prior: nothing can be a percentage of 0
         scale = 100 / float(paired[name].mean())
-        return f"{scale * found.mean:+.1f} % ±{scale * found.half_width:.1f}"
+        spread = f" ±{scale * found.half_width:.1f}" if found.units > 1 else ""
+        return f"{scale * found.mean:+.1f} %{spread}"
 
     title = (
         f"{column.replace('_', ' ').capitalize()} of {challenger} against each, paired by prior (negative is better)"
@@ -135,5 +136,5 @@ def _table(
         for cell, paired in tables.items()
     )
     units = sorted({len(paired.priors) for paired in tables.values()})
-    counted = f"{units[0]} priors" if len(units) == 1 else f"{units[0]} to {units[-1]} priors"
-    return TextTable(f"{title}; {counted}" if units else title, ("world, n", *names), rows, tuple(notes))
+    counted = (f"{units[0]} to " if len(units) > 1 else "") + f"{units[-1]} prior{'s'[: units[-1] != 1]}"
+    return TextTable(f"{title}; {counted}", ("world, n", *names), rows, tuple(notes))
