@@ -84,7 +84,8 @@ class Priorformer:
         first, last = extent(x, exposure)
         if last - first > LARGEST_GRID:
             raise InputError(
-                f"the counts reach up to {int(x.max()):,}, too wide a range for priorformer: count in larger units"
+                f"at the mean exposure counts would reach up to {float(np.max(x / exposure)):,.0f}, "
+                "too wide a range for priorformer: count in larger units, or take gamma"
             )
         theta, n = atoms(first, last), float(count.sum())
         likelihood = Likelihood.of(x, exposure, theta, self.dtype)
