@@ -137,6 +137,16 @@ def test_units_go_by_their_name_or_number_and_only_else_by_their_count(tmp_path,
         assert f">{name}</text>" in figure
 
 
+def test_what_holds_for_all_groups_stands_before_the_first_of_them(tmp_path):
+    rows = "".join(f"{'north' if i % 4 else 'south'},{i % 5}\n" for i in range(60))
+    (tmp_path / "t.csv").write_text("region,claims\n" + rows)
+    command = ["ebformer", "report", "t.csv", "--count", "claims", "--group", "region", "-o", "r.html"]
+    subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, check=True, capture_output=True)
+    html = (tmp_path / "r.html").read_text()
+    first = html.index("What shrinkage did in region north")
+    assert html.index("About all groups") < html.index("Few rows to learn a prior from") < first
+
+
 def test_a_long_total_stays_on_one_line(tmp_path, browser):
     (tmp_path / "t.csv").write_text("views\n9876543210\n1\n")
     command = [sys.executable, "-m", "ebformer", "report", "t.csv", "--method", "mle", "-o", "t.html"]

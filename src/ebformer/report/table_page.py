@@ -85,11 +85,13 @@ def _group_sections(table: Shrunken, tallies: Mapping[str | None, Tally]) -> lis
     ]
     if len(largest) > MOST_GROUPS:
         notes.append(f"Pictures are shown for the {MOST_GROUPS} largest of {len(largest)} groups; the rows have all.")
-    sections = []
-    for group in largest[:MOST_GROUPS]:
-        where = "" if group is None else f" in {table.fit.columns.group} {group}"
-        sections.append(_group_section(table, group, tallies[group], where, notes if group == largest[0] else []))
-    return sections
+    if table.fit.columns.group is None:
+        return [_group_section(table, None, tallies[None], "", notes)]
+    apart = [
+        _group_section(table, group, tallies[group], f" in {table.fit.columns.group} {group}", [])
+        for group in largest[:MOST_GROUPS]
+    ]
+    return [Section("About all groups", notes), *apart] if notes else apart
 
 
 def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str, notes: list[str]) -> Section:
