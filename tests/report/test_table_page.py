@@ -143,6 +143,7 @@ def test_what_holds_for_all_groups_stands_before_the_first_of_them(tmp_path):
     command = ["ebformer", "report", "t.csv", "--count", "claims", "--group", "region", "-o", "r.html"]
     subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, check=True, capture_output=True)
     html = (tmp_path / "r.html").read_text()
+    assert "estimated by priorformer from all units of its region together" in " ".join(html.split())
     first = html.index("What shrinkage did in region north")
     assert html.index("About all groups") < html.index("Few rows to learn a prior from") < first
 

@@ -52,7 +52,7 @@ def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
     unit, name = _unit(columns), "standard input" if table.name == "-" else Path(table.name).name
     return Page(
         title=f"{unit} in {name}",
-        lead=f"Every unit's hidden rate of {unit}, estimated by {method} from {_sources(method)}.",
+        lead=f"Every unit's hidden rate of {unit}, estimated by {method} from {_sources(method, columns.group)}.",
         facts=[
             ("units", f"{units:,}"),
             (columns.count, f"{events:,}"),
@@ -71,11 +71,12 @@ def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
     )
 
 
-def _sources(method: str) -> str:
+def _sources(method: str, group: str | None) -> str:
     """What the estimate of a unit draws on, and what that does to extremes."""
     if method == "mle":
         return "its own count alone: nothing is shrunk, and noisy extremes stay where they are"
-    return "all units together: noisy extremes move towards what the other units make plausible"
+    units = "all units" if group is None else f"all units of its {group}"
+    return f"{units} together: noisy extremes move towards what the other units make plausible"
 
 
 def _group_sections(table: Shrunken, tallies: Mapping[str | None, Tally]) -> list[Section]:
