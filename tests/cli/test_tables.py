@@ -37,6 +37,13 @@ def ebformer(
     return subprocess.run(command, input=given, capture_output=True, text=True, cwd=folder, check=False, timeout=600)
 
 
+def test_a_closed_standard_input_is_no_traceback() -> None:
+    command = [sys.executable, "-m", "ebformer", "estimate", "-", "--count", "goals"]
+    ended = subprocess.run(command, preexec_fn=lambda: os.close(0), capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "ebformer: standard input is closed: give a file, or a table through a pipe\n"
+
+
 def attentive() -> None:
     """Hear Ctrl-C even where the tests run in the background, whose processes are started deaf to it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

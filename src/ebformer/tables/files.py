@@ -112,6 +112,8 @@ class TableFile:
 @contextmanager
 def open_table(path: str) -> Iterator[TableFile]:
     """Open a file, or standard input for `-`, whatever its format; errors are sentences about this file."""
+    if path == "-" and sys.stdin is None:
+        raise InputError("standard input is closed: give a file, or a table through a pipe")
     with tempfile.TemporaryDirectory(prefix="ebformer-") as folder:
         if path == "-":
             path, name = os.path.join(folder, "input"), "standard input"
