@@ -65,7 +65,8 @@ def command(
     if shelf is not None:
         _ship(Path(name).stem, folder, shelf)
         return
-    on = "again goes on with the next trial" if select else "with --resume goes on from the last checkpoint"
+    trained = "with --resume goes on from the last checkpoint, one every three minutes"
+    on = "again goes on with the next trial" if select else trained
     with resumable(f"the same command {on}"), runs.processes(threads, device) as first:
         if select:
             _select(_changed(_recipe(name), steps, seed), folder, minutes)
