@@ -44,6 +44,17 @@ def test_a_closed_standard_input_is_no_traceback() -> None:
     assert ended.stderr == "ebformer: standard input is closed: give a file, or a table through a pipe\n"
 
 
+def test_a_named_pipe_is_read_like_a_file(tmp_path: Path) -> None:
+    text = "goals\n" + "0\n1\n5\n" * 100_000  # more than a pipe holds
+    (tmp_path / "file.csv").write_text(text)
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["sh", "-c", 'cat "$0" > "$1"', str(tmp_path / "file.csv"), str(tmp_path / "pipe")]):
+        piped = ebformer("estimate", tmp_path / "pipe", "--count", "goals", "--method", "gamma", "-o", "-")
+    plain = ebformer("estimate", tmp_path / "file.csv", "--count", "goals", "--method", "gamma", "-o", "-")
+    assert piped.returncode == 0
+    assert piped.stdout == plain.stdout
+
+
 def attentive() -> None:
     """Hear Ctrl-C even where the tests run in the background, whose processes are started deaf to it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,17 +111,18 @@ class TableFile:
 
 @contextmanager
 def open_table(path: str) -> Iterator[TableFile]:
-    """Open a file, or standard input for `-`, whatever its format; errors are sentences about this file."""
+    """Open a file, a pipe, or standard input for `-`, whatever its format; errors are sentences about this file."""
     if path == "-" and sys.stdin is None:
         raise InputError("standard input is closed: give a file, or a table through a pipe")
     with tempfile.TemporaryDirectory(prefix="ebformer-") as folder:
-        if path == "-":
-            path, name = os.path.join(folder, "input"), "standard input"
-            with open(path, "wb") as spool:
-                copy_heeding_ctrl_c(sys.stdin.buffer, spool)
-        else:
-            name = path
+        name = "standard input" if path == "-" else path
+        if path != "-":
             check_input(path)
+        if path == "-" or Path(path).is_fifo():  # DuckDB looks at a file more than once, which a pipe does not allow
+            with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as given:
+                path = os.path.join(folder, "input")
+                with open(path, "wb") as spool:
+                    copy_heeding_ctrl_c(given, spool)
         with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": folder}) as connection:
             with suppress(duckdb.CatalogException):  # before DuckDB 2 no threads wrote in the background
                 connection.execute("SET async_threads = 0")  # interrupted, they may wait for each other for ever
