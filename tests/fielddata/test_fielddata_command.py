@@ -51,6 +51,7 @@ def test_a_thinned_first_look_is_judged_without_the_second(teams, tmp_path):
     other.parent.mkdir()
     other.write_text("autumn,spring\n" + "".join(f"{(i * 7) % 11},9\n" for i in range(60)))
     assert scores(teams) == scores(other)
+    assert {row["data"] for row in scores(teams)} == {"teams.csv, thinned"}
     with pytest.raises(InputError, match="--against pairs scores of the second look"):
         run("table", teams, "--before", "autumn", "--after", "spring", "--thinned", "--against", teams)
 

@@ -172,7 +172,7 @@ def everything(data_dir: Path | None) -> list[Holdout]:
 def halved(holdouts: Sequence[Holdout]) -> list[Holdout]:
     """The first look of the same units, thinned into two: what moved between the two looks no longer counts."""
     rng = np.random.default_rng(0)
-    return [Holdout.thinned(one.tally, 0.5, rng, one.data, one.case) for one in holdouts]
+    return [Holdout.thinned(one.tally, 0.5, rng, f"{one.data}, thinned", one.case) for one in holdouts]
 
 
 def run(holdouts: Sequence[Holdout], names: str | None, jobs: int) -> list[Score]:
