@@ -33,10 +33,6 @@ def test_exposures_may_be_left_out_only_where_all_units_shared_one() -> None:
     np.testing.assert_array_equal(alike.predict(x), alike.predict(x, exposure=[2, 2, 2]))
     with pytest.raises(InputError, match="unequal exposures: give predict the exposures"):
         unlike.predict(x)
-    # Pickles made before common_exposure_ was kept go on answering.
-    before = alike.predict(x)
-    del alike.common_exposure_
-    np.testing.assert_array_equal(alike.predict(x), before)
 
 
 def test_columns_are_fitted_apart() -> None:

@@ -44,8 +44,7 @@ class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike, exposure: ArrayLike | None = None) -> NDArray[np.float64]:
         """E[theta | x], [n] for one column and [n, p] for more; exposures may be left out where units shared one."""
         check_is_fitted(self)
-        # Pickles of older versions do not tell whether exposures differed: they answer as they did when they were made.
-        if exposure is None and getattr(self, "common_exposure_", 1.0) is None:
+        if exposure is None and self.common_exposure_ is None:
             raise InputError(
                 "the fitted units had unequal exposures: give predict the exposures of these units too "
                 "(in a pipeline, set_predict_request(exposure=True))"

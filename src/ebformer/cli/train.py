@@ -57,7 +57,7 @@ def command(
       ebformer train T24r-long --minutes 30 --resume
     """
     try:
-        from ebformer.pretraining import runs
+        from ebformer.pretraining import loop, runs
     except ImportError as error:
         raise InputError("training needs torch: pip install 'ebformer[train]'") from error
 
@@ -65,7 +65,7 @@ def command(
     if shelf is not None:
         _ship(Path(name).stem, folder, shelf)
         return
-    trained = "with --resume goes on from the last checkpoint, one every three minutes"
+    trained = f"with --resume goes on from the last checkpoint, one every {loop.CHECKPOINT_SECONDS:.0f} seconds"
     on = "again goes on with the next trial" if select else trained
     with resumable(f"the same command {on}"), runs.processes(threads, device) as first:
         if select:

@@ -30,6 +30,9 @@ AnyNetwork = TypeVar("AnyNetwork", bound=nn.Module)
 Row = dict[str, float]
 Schedule = Literal["cosine", "step"]
 
+CHECKPOINT_SECONDS = 180.0
+"""What a kill can cost at most."""
+
 
 class DivergenceError(EbformerError, RuntimeError):
     """A loss or gradient is no longer a finite number."""
@@ -92,7 +95,7 @@ def train(
     watch: Callable[[Row], None] = lambda row: None,
     log_every: int = 50,
     evaluate_every: int = 500,
-    checkpoint_every_seconds: float = 180.0,
+    checkpoint_every_seconds: float = CHECKPOINT_SECONDS,
 ) -> AnyNetwork:
     """Train until `training.steps` and return the averaged network; continue where `folder` has a checkpoint.
 

@@ -28,7 +28,7 @@ from ebformer.tally import Tally
 FORMAT, VERSION = "ebformer-fit", 2
 FEW = 30
 """A group with fewer rows than this says little about its own prior."""
-UNTAUGHT = ("mle", "minimax", "oracle")
+FIXED_RULES = ("mle", "minimax", "oracle")
 """Methods that learn no prior from the rows, so that few of them do no harm."""
 ONE_RATE = (
     "cannot tell the rates of these units apart, since their counts vary no more than those of one rate: "
@@ -205,7 +205,7 @@ def remarks(fit: Fit, observations: Observations) -> list[str]:
     names, group = observations.groups
     units = np.bincount(group, weights=observations.keys.rows)
     few = np.flatnonzero(units < FEW)
-    if few.size and any(rule.method not in UNTAUGHT for rule in fit.rules.values()):
+    if few.size and any(rule.method not in FIXED_RULES for rule in fit.rules.values()):
         shown = some_of([f"{names[i]} ({units[i]:.0f})" for i in few])
         where = (
             f"{observations.columns.group} {shown}: consider pooling" if observations.columns.group else "this table"
