@@ -14,7 +14,7 @@ from ebformer.posterior import bayes_rule, posterior
 from ebformer.pretraining.priorformer_batches import Batch, distribution, make_batch
 from ebformer.pretraining.priorformer_network import PriorformerNetwork, grown
 from ebformer.pretraining.priorformer_recipe import PriorformerRecipe, exposures, regret
-from ebformer.pretraining.priorformer_worlds import LARGEST, Draw, draw_priors, theta_max
+from ebformer.pretraining.priorformer_worlds import LARGEST, SINGLE, Draw, draw_priors, theta_max
 from ebformer.prior import Prior
 from ebformer.transformer.grid import PER_CELL
 from ebformer.transformer.priorformer import Priorformer
@@ -125,11 +125,22 @@ def test_distribution_keeps_mass_beyond_both_ends() -> None:
 
 def test_training_priors_are_priors() -> None:
     rng = np.random.default_rng(4)
+    everything = dict.fromkeys(["neural", *SINGLE], 1.0)
     for _ in range(20):
-        for draw in draws(rng, theta_max(rng), each=1):
+        for draw in draw_priors(rng, np.full(len(everything), theta_max(rng)), everything):
             assert draw.weights.sum() == pytest.approx(1)
             assert draw.weights.min() >= 0
             assert 0 <= draw.atoms.min() <= draw.atoms.max() <= LARGEST
+
+
+def test_edges_matter() -> None:
+    """An edged prior ends at theta_max and has mass there, or nothing about edges is learnt from it."""
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        top = theta_max(rng)
+        draw = SINGLE["edged"](rng, top)
+        assert draw.atoms.max() == pytest.approx(top)
+        assert draw.weights[2 * np.sqrt(draw.atoms) > 2 * np.sqrt(top) - 3].sum() > 0.05
 
 
 def test_a_few_steps_lower_the_loss() -> None:

@@ -44,32 +44,33 @@ class PriorformerRecipe:
     """Below so many units a sample hardly tells its world."""
     worlds_of_few: dict[str, int] = field(
         default_factory=lambda: {
-            "neural": 13,
+            "neural": 22,
             "coarse dirichlet": 1,
-            "dirichlet": 1,
-            "fine dirichlet": 2,
+            "dirichlet": 2,
             "few": 1,
             "spaced": 1,
             "smooth": 1,
-            "everyday": 2,
-            "edged": 10,
+            "everyday": 1,
+            "edged": 3,
         }
     )
     """Tallies of each world in a step of 32, below `few` units."""
     worlds: dict[str, int] = field(
         default_factory=lambda: {
-            "neural": 5,
+            "neural": 6,
             "coarse dirichlet": 1,
             "dirichlet": 2,
-            "fine dirichlet": 5,
+            "fine dirichlet": 7,
             "few": 1,
             "spaced": 1,
             "smooth": 1,
             "everyday": 3,
-            "edged": 13,
+            "edged": 10,
         }
     )
     """The same from there on."""
+    spread: float = 0.05
+    """Tallies of a step, which are as hard as each other, have the same theta_max up to a factor exp(+-spread)."""
     exposed: float = 1 / 6
     """Share of steps whose units have unequal exposures, spread over up to two decades."""
     discount: float = 0.5
@@ -83,14 +84,14 @@ class PriorformerRecipe:
         """One batch, a function of the generator alone."""
         n = sample_size(rng, self.sizes)
         worlds = self.worlds_of_few if n < self.few else self.worlds
+        vary = np.exp(rng.uniform(-self.spread, self.spread, self.tallies))
         if rng.random() < self.exposed and n >= 16:
-            top = min(theta_max(rng), 100.0) * np.exp(rng.uniform(-0.25, 0.25, self.tallies))
-            draws = draw_priors(rng, top, worlds)
+            draws = draw_priors(rng, min(theta_max(rng), 100.0) * vary, worlds)
             largest = max(float(draw.atoms.max()) for draw in draws)
             exposure, units = exposures(rng, n, largest)
             return make_batch(rng, draws, units, exposure)
-        top = np.minimum(theta_max(rng) * np.exp(rng.uniform(-0.25, 0.25, self.tallies)), 500.0)
-        return make_batch(rng, draw_priors(rng, top, worlds), np.full(self.tallies, n))
+        draws = draw_priors(rng, np.minimum(theta_max(rng) * vary, 500.0), worlds)
+        return make_batch(rng, draws, np.full(self.tallies, n))
 
     def loss(self, network: PriorformerNetwork, batch: Batch) -> Tensor:
         """Root mean regret of each world's tallies, every block's answer counted, plus the distance of posteriors.

@@ -45,8 +45,8 @@ def log_uniform(rng: np.random.Generator, low: float, high: float, size: int | N
 
 
 def theta_max(rng: np.random.Generator) -> float:
-    """Two in five from the paper's law, the others log-uniform from rare events to 200."""
-    if rng.random() < 0.4:
+    """Two in three from the paper's law, the others log-uniform from rare events to 200."""
+    if rng.random() < 2 / 3:
         return float(PaperThetaMax(floor=SMALLEST_THETA_MAX).draw(rng, 1)[0])
     return float(log_uniform(rng, SMALLEST_THETA_MAX, 200.0))
 
@@ -143,10 +143,12 @@ def everyday(rng: np.random.Generator, top: float) -> Draw:
 def edged(rng: np.random.Generator, top: float) -> Draw:
     """A bell in sqrt(theta), a density or a comb of atoms, that ends at theta_max: cut, or the rest piled up there.
 
-    Rates have hard limits where something saturates. The comb's gaps are 0.8 to 3 deviations of the noise.
+    Rates have hard limits where something saturates. The edge lies one of the bell's deviations below its centre
+    to one and a half above it, so it always matters; the comb's gaps are 0.8 to 3 deviations of the noise.
     """
     end, comb, piled = 2 * np.sqrt(top), rng.random() < 0.5, rng.random() < 0.5
-    centre, width = end * rng.uniform(0.3, 1.15), log_uniform(rng, 0.7, 6.0)
+    width = log_uniform(rng, 0.7, 6.0)
+    centre = end + width * rng.uniform(-1.5, 1.0)
     gap = log_uniform(rng, 0.8, 3.0) if comb else 0.05
     steps = np.full(int(end / gap) + 1, gap)
     if comb:
