@@ -141,9 +141,13 @@ def _moved(tally: Tally, rule: Rule, columns: Columns) -> str:
 
 
 def _extremes(table: Shrunken) -> Section:
-    order = "SELECT * FROM given WHERE estimate IS NOT NULL ORDER BY estimate {} LIMIT {}"
-    top = _fetch(table, order.format("DESC", EXTREMES))
-    bottom = [row for row in reversed(_fetch(table, order.format("ASC", EXTREMES))) if row not in top]
+    # Rows without an answer are left out here: a WHERE would make DuckDB compare every row with every observation.
+    order = "SELECT * FROM given ORDER BY estimate {} NULLS LAST LIMIT {}"
+    top, lowest = (
+        [row for row in _fetch(table, order.format(way, EXTREMES)) if row["estimate"] is not None]
+        for way in ("DESC", "ASC")
+    )
+    bottom = [row for row in reversed(lowest) if row not in top]
     rows, columns = top + bottom, table.fit.columns
     raw = np.array([float(row[columns.count]) / float(row.get(columns.exposure or "", 1.0) or 1.0) for row in rows])
     estimate = np.array([float(row["estimate"]) for row in rows])
