@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,9 @@ from scipy.optimize import brentq
 from convex_npmle import convex_program, kernel
 from ebformer.errors import InputError
 from ebformer.estimators.npmle import Npmle
+from ebformer.estimators.npmle_parts import SILENT, apart, maximise_by_parts
+from ebformer.estimators.npmle_sample import Sample
+from ebformer.estimators.npmle_solver import maximise
 from ebformer.posterior import bayes_rule, log_marginal
 from ebformer.prior import Prior
 from ebformer.tally import Tally
@@ -103,6 +108,43 @@ def test_all_zeros_one_value_and_one_unit() -> None:
 )
 def test_extreme_tallies_are_certified(tally: Tally) -> None:
     assert Npmle()(tally).convergence.reached
+
+
+@pytest.mark.parametrize("theta_max", [np.inf, 2e4])
+@pytest.mark.parametrize("unequal", [False, True])
+def test_parts_on_their_own_are_the_whole(unequal: bool, theta_max: float) -> None:
+    """Rates over seven decades: part by part and all at once give the same prior, and its certificate holds for all."""
+    rng = np.random.default_rng(11)
+    t = 10 ** rng.uniform(-1, 1, 60) if unequal else np.ones(60)
+    tally = Tally.of(rng.poisson(t * 10 ** rng.uniform(-1, 6, 60)), t)
+    sample = Sample.of(tally, theta_max)
+    assert len(apart(sample)) > 2
+    parts, whole = maximise_by_parts(sample, tolerance(tally)), maximise(sample, tolerance(tally))
+    assert max(parts.gap, whole.gap) <= tolerance(tally)
+    x = tally.values
+    assert bayes_rule(parts.prior, x, tally.exposures) == pytest.approx(
+        bayes_rule(whole.prior, x, tally.exposures), rel=1e-5, abs=1e-6
+    )
+    lattice, f = sample.lattice(), sample.kernel(parts.atoms) @ parts.weights
+    assert sample.peaks(lattice, sample.kernel(lattice), parts.atoms, f)[1].max() - 1 <= parts.gap + 1e-12
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    counts=st.lists(st.integers(0, 10**5), min_size=1, max_size=12),
+    logs=st.lists(st.floats(-4, 4), min_size=12, max_size=12),
+    theta_max=st.none() | st.floats(0.1, 1e5),
+)
+def test_between_parts_every_observation_is_silent(
+    counts: list[int], logs: list[float], theta_max: float | None
+) -> None:
+    sample = Sample.of(Tally.of(counts, np.exp(logs[: len(counts)])), theta_max)
+    parts = apart(sample)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(sample.x.size))
+    best = sample.nearest / sample.t
+    for left, right in itertools.pairwise(parts):
+        between = np.linspace(np.sqrt(best[left].max()), np.sqrt(best[right].min()), 4001) ** 2
+        assert sample.kernel(between).max(axis=0).min() <= np.exp(-SILENT)
 
 
 @pytest.mark.parametrize("n", [10**6, 10**9])

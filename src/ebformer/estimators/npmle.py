@@ -9,8 +9,8 @@ import numpy as np
 
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
+from ebformer.estimators.npmle_parts import maximise_by_parts
 from ebformer.estimators.npmle_sample import Sample
-from ebformer.estimators.npmle_solver import maximise
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
 
@@ -48,6 +48,6 @@ class Npmle(Estimator):
     def fit(self, tally: Tally) -> BayesRule:
         """Maximise, certify and say how well."""
         tolerance = min(1e-6, 0.01 / tally.n)
-        solution = maximise(Sample.of(tally, self.theta_max), tolerance)
+        solution = maximise_by_parts(Sample.of(tally, self.theta_max), tolerance)
         evidence = Convergence(solution.gap, solution.iterations, solution.gap <= tolerance, "max D - 1 over all theta")
         return BayesRule(self.name, solution.prior, convergence=evidence)
