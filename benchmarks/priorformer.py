@@ -271,8 +271,9 @@ def card(network: Priorformer) -> str:
     weights = network.network.weights
     made, config = weights.provenance, weights.config
     recipe = made["recipe"]
-    few, many = (
-        ", ".join(f"{count} {world}" for world, count in recipe[name].items()) for name in ("worlds_of_few", "worlds")
+    tiny, small, many = (
+        ", ".join(f"{shares[column]} {world}" for world, shares in recipe["worlds"].items() if shares[column])
+        for column in range(3)
     )
     sizes = ", ".join(f"{100 * chance:.0f} % from {low:,} to {high:,}" for low, high, chance in recipe["sizes"])
     tables = {name: measure(network, count) for name, (measure, count) in SECTIONS.items()}
@@ -286,10 +287,11 @@ How it works: `docs/priorformer.md`. It is the default method. Written by `bench
 | --- | --- |
 | network | {config.blocks} blocks, width {config.width}, {config.heads} heads, {config.em_steps} EM steps beside each |
 | parameters | {config.parameters:,} |
-| priors in a step of {recipe["tallies"]} below {recipe["few"]} units | {few} |
+| priors in a step of {recipe["tallies"]} below {recipe["worlds_change_at"][0]} units | {tiny} |
+| below {recipe["worlds_change_at"][1]} units | {small} |
 | from there on | {many} |
 | never seen | the multinomial world, least favourable priors |
-| theta_max | 0.05 to 500 (two in five by the paper's law, else log-uniform to 200) |
+| theta_max | 0.05 to 500 (two in three by the paper's law, else log-uniform to 200) |
 | units per tally | {sizes} |
 | exposure | unequal in one step of six, spread over up to two decades |
 | training | {made["history"]} |

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -40,35 +41,24 @@ class PriorformerRecipe:
     )
     """From, to, how often: most data sets have hundreds or thousands of units, most is to be learnt below two thousand,
     and few units must make for wide intervals."""
-    few: int = 400
-    """Below so many units a sample hardly tells its world."""
-    worlds_of_few: dict[str, int] = field(
+    worlds_change_at: tuple[int, int] = (64, 400)
+    worlds: dict[str, tuple[int, int, int]] = field(
         default_factory=lambda: {
-            "neural": 22,
-            "coarse dirichlet": 1,
-            "dirichlet": 2,
-            "few": 1,
-            "spaced": 1,
-            "smooth": 1,
-            "everyday": 1,
-            "edged": 3,
+            "neural": (12, 20, 6),
+            "coarse dirichlet": (1, 1, 1),
+            "dirichlet": (1, 1, 2),
+            "fine dirichlet": (1, 0, 7),
+            "few": (2, 1, 1),
+            "spaced": (1, 0, 1),
+            "smooth": (2, 1, 1),
+            "everyday": (8, 5, 4),
+            "edged": (4, 3, 9),
         }
     )
-    """Tallies of each world in a step of 32, below `few` units."""
-    worlds: dict[str, int] = field(
-        default_factory=lambda: {
-            "neural": 6,
-            "coarse dirichlet": 1,
-            "dirichlet": 2,
-            "fine dirichlet": 7,
-            "few": 1,
-            "spaced": 1,
-            "smooth": 1,
-            "everyday": 3,
-            "edged": 10,
-        }
-    )
-    """The same from there on."""
+    """Tallies of each world in a step of 32: below 64 units, below 400, and from there on, by `worlds_change_at`.
+
+    Small samples hardly tell their world, so there the shares decide: what small tables are like, then what the paper's
+    are like; beyond, the hardest worlds need most practice."""
     spread: float = 0.05
     """Tallies of a step, which are as hard as each other, have the same theta_max up to a factor exp(+-spread)."""
     exposed: float = 1 / 6
@@ -83,7 +73,8 @@ class PriorformerRecipe:
     def draw(self, rng: np.random.Generator) -> Batch:
         """One batch, a function of the generator alone."""
         n = sample_size(rng, self.sizes)
-        worlds = self.worlds_of_few if n < self.few else self.worlds
+        column = bisect(self.worlds_change_at, n)
+        worlds = {world: shares[column] for world, shares in self.worlds.items()}
         vary = np.exp(rng.uniform(-self.spread, self.spread, self.tallies))
         if rng.random() < self.exposed and n >= 16:
             draws = draw_priors(rng, min(theta_max(rng), 100.0) * vary, worlds)

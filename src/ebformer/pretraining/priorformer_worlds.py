@@ -70,14 +70,14 @@ def dirichlet(world: str, low: float, high: float) -> Callable[[np.random.Genera
 
 def few(rng: np.random.Generator, top: float) -> Draw:
     """1 to 20 atoms anywhere, or denser near zero."""
-    k = int(np.ceil(log_uniform(rng, 1.0, 20.0)))
+    k = int(log_uniform(rng, 1.0, 21.0))
     place = rng.random(k) ** (1 + rng.integers(2))
     return Draw("few", top * place, uneven(rng, place))
 
 
 def spaced(rng: np.random.Generator, top: float) -> Draw:
     """1 to 20 atoms with comparable gaps in sqrt(theta), in one case of four the first at zero."""
-    k = int(np.ceil(log_uniform(rng, 1.0, 20.0)))
+    k = int(log_uniform(rng, 1.0, 21.0))
     regularity = log_uniform(rng, 1.0, 100.0)
     gap = rng.gamma(regularity, 1 / regularity, k)
     root = np.cumsum(gap) - gap[0] * (1.0 if rng.random() < 0.25 else rng.random())
