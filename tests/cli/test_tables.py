@@ -126,6 +126,22 @@ def test_missing_rows_can_be_kept() -> None:
     assert "kept without answers: 1 row with a missing entry" in done.stderr
 
 
+def test_nobody_leaves_out_missing_rows_unsaid(tmp_path: Path) -> None:
+    table, page = "team,goals\na,1\nb,NA\nc,3\nd,0\n", tmp_path / "r.html"
+    told = ebformer("compare", "-", "--missing", "keep", "--methods", "mle,gamma", given=table)
+    assert "left out: 1 row with a missing entry" in told.stderr
+    told = ebformer("report", "-", "--missing", "keep", "--method", "gamma", "-o", page, given=table)
+    assert "kept without answers: 1 row with a missing entry" in told.stderr
+    assert "<dt>left out, with a missing entry</dt><dd>1</dd>" in page.read_text(encoding="utf-8")
+
+
+def test_a_report_is_a_page_whatever_its_name_hopes(tmp_path: Path) -> None:
+    done = ebformer("report", "-", "-o", "report.pdf", given="team,goals\na,1\nb,3\n", folder=tmp_path)
+    assert done.returncode == 1
+    assert "report.pdf does not end in .html" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(("table", "sentence"), MISTAKES)
 def test_mistakes_get_one_sentence_and_exit_code_1(tmp_path: Path, table: str, sentence: str) -> None:
     done = ebformer("estimate", "-", "--count", "goals", "-o", "out.csv", given=table, folder=tmp_path)

@@ -23,8 +23,9 @@ def command(
     """Which method predicts best on FILE? Five-fold Poisson thinning.
 
     Every event is put into one of five parts at random; each method is fitted on four parts and predicts the fifth.
-    risk estimates the mean squared distance to the hidden rates, excess its paired difference to the best method, with
-    the standard error of that difference.
+    risk estimates the mean squared distance to the hidden rates, in which units count in proportion to their exposure;
+    excess is its paired difference to the best method, with the standard error of that difference. log score is the
+    mean log-probability of the held-out counts, for methods that estimate a prior: the higher, the better.
 
     \b
     Example:
@@ -40,7 +41,8 @@ def command(
     chosen = {name: find(name) for name in (methods.split(",") if methods else CATALOGUE)}
     with open_table(file) as opened, options.progress("Reading", opened.connection.query_progress):
         columns = options.columns_of(opened, count, exposure)
-        tally = observe(opened.table, columns, missing).tallies()[None]
+        observations = observe(opened.table, columns, missing)
+        tally = observations.tallies()[None]
     done: list[str] = []
     with options.progress("Comparing", lambda: 100.0 * len(done) / len(chosen)):
         scores = compare(tally, chosen, np.random.default_rng(seed), fitted=done.append)
@@ -60,6 +62,7 @@ def command(
     if len(taking_part) > 1:
         options.say(f"{taking_part[0].method} predicts best on these {tally.n:,} units{margin(scores)}")
     options.say(ASSUMPTION)
+    options.say_missing(observations.missing, "left out")
     refused: dict[str, list[str]] = {}
     for score in scores:
         if score.refusal is not None:

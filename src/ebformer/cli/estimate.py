@@ -100,8 +100,7 @@ def deliver(file: TableFile, fit: Fit, observations: Observations, wanted: Wante
     else:
         with options.progress("Writing", file.connection.query_progress):
             file.write(rows, output or "-", observations.columns)
-    if observations.missing:
-        options.say(f"kept without answers: {options.counted(observations.missing, 'row')} with a missing entry")
+    options.say_missing(observations.missing, "kept without answers")
 
 
 def _first_look(file: TableFile, rows: duckdb.DuckDBPyRelation) -> None:

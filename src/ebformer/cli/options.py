@@ -98,6 +98,12 @@ def say(sentence: str) -> None:
     click.echo(f"ebformer: {sentence}", err=True)
 
 
+def say_missing(rows: int, fate: str) -> None:
+    """What became of rows with a missing entry, where there are any."""
+    if rows:
+        say(f"{fate}: {counted(rows, 'row')} with a missing entry")
+
+
 def show(lines: list[dict[str, object]], caption: str | None = None) -> None:
     """A small table on standard output: drawn on a terminal, tab-separated in a pipe."""
     if not sys.stdout.isatty():

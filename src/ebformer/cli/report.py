@@ -40,6 +40,7 @@ def command(
     import numpy as np
 
     from ebformer.comparison import compare
+    from ebformer.errors import InputError
     from ebformer.estimators.catalogue import CATALOGUE, find
     from ebformer.report.table_page import Shrunken, table_page
     from ebformer.tables.checking import check_fit
@@ -50,6 +51,10 @@ def command(
     from ebformer.tables.observations import observe
 
     estimator, wanted = find(method), Wanted(interval)
+    if not output.lower().endswith((".html", ".htm")):
+        raise InputError(
+            f"a report is an HTML page, and {output} does not end in .html: end it so; browsers print to PDF"
+        )
     check_folder(output)
     with open_table(file) as opened, options.progress("Writing the report", opened.connection.query_progress):
         columns = options.columns_of(opened, count, exposure, group)
@@ -66,4 +71,5 @@ def command(
             scores = compare(tallies[None], rivals, np.random.default_rng(0))
         shrunken = Shrunken(file, DuckTable(rows), fit, observations, wanted, checks)
         table_page(shrunken, scores).write(output)
+    options.say_missing(observations.missing, "kept without answers")
     options.say(f"wrote {output}: open it in a browser")

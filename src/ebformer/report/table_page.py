@@ -60,11 +60,16 @@ def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
             ("distinct observations", f"{table.observations.count.size:,}"),
             ("method", method),
             *([("intervals", f"{table.wanted.level:.0%}")] if _has_intervals(table) else []),
+            *(
+                [("left out, with a missing entry", f"{table.observations.missing:,}")]
+                if table.observations.missing
+                else []
+            ),
         ],
         sections=[
             *_group_sections(table, tallies),
             _extremes(table),
-            *([_comparison(scores)] if scores else []),
+            *([_comparison(scores, columns)] if scores else []),
             _all_rows(table, units),
         ],
         footer=f"Made by ebformer {__version__} from {name}; it fetches nothing from elsewhere.",
@@ -190,15 +195,16 @@ def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
     return [f"{row[columns.count]}" + (f" in {row[exposure]}" if exposure else "") for row in rows]
 
 
-def _comparison(scores: Sequence[Score]) -> Section:
+def _comparison(scores: Sequence[Score], columns: Columns) -> Section:
     able = [score for score in scores if score.refusal is None]
     excess, error = (np.array([getattr(score, name) for score in able]) for name in ("excess", "excess_se"))
     figure = figures.comparison([score.method for score in able], excess, error)
     sentence = f"{able[0].method} predicts held-out parts of these counts best{margin(scores)}. {ASSUMPTION}"
-    picture = Picture(
-        inline_svg(figure, "Methods compared"), "Mean squared error above the best method's, with 95 % intervals."
+    weighted = f", in which units count in proportion to {columns.exposure}" if columns.exposure else ""
+    caption = f"Mean squared error above the best method's{weighted}, with 95 % intervals."
+    return Section(
+        "Which method suits this table", [sentence], [Picture(inline_svg(figure, "Methods compared"), caption)]
     )
-    return Section("Which method suits this table", [sentence], [picture])
 
 
 def _all_rows(table: Shrunken, units: int) -> Section:
