@@ -76,11 +76,13 @@ def test_between_semicolons_a_comma_is_a_decimal_one(tmp_path: Path) -> None:
     assert tallies == [eb.Tally.of([3, 2, 0], [1.5, 2.25, 10.0])] * 2
 
 
-@pytest.mark.parametrize("target", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("target", ["out.tsv", "out.parquet"])
 def test_decimal_commas_are_points_in_other_formats(tmp_path: Path, target: str) -> None:
     (tmp_path / "in.csv").write_text(EUROPEAN)
     shrunken(tmp_path / "in.csv", tmp_path / target, Columns("goals", "games"))
-    found = pl.read_parquet(tmp_path / target) if ".parquet" in target else pl.read_csv(tmp_path / target)
+    found = (
+        pl.read_parquet(tmp_path / target) if ".parquet" in target else pl.read_csv(tmp_path / target, separator="\t")
+    )
     assert found["games"].to_list() == [1.5, 2.25, 10.0]
     assert found["note"].to_list() == ["n.a.", "a.b,c", "x"]
     assert found["price"].cast(float).to_list() == [3.2, 4.0, None]
@@ -93,10 +95,11 @@ def test_between_semicolons_decimal_commas_stay_and_the_answers_have_them_too(
     (tmp_path / "in.csv").write_text(EUROPEAN)
     shrunken(tmp_path / "in.csv", Path("-"), Columns("goals", "games"))
     shrunken(tmp_path / "in.csv", tmp_path / "out.csv", Columns("goals", "games"))
-    (tmp_path / "again.csv").write_bytes(capsysbinary.readouterr().out)
-    before, after = ((tmp_path / name).read_text().splitlines() for name in ("in.csv", "again.csv"))
+    assert capsysbinary.readouterr().out == (tmp_path / "out.csv").read_bytes()
+    shrunken(tmp_path / "in.csv", tmp_path / "out.tsv", Columns("goals", "games"))
+    before, after = ((tmp_path / name).read_text().splitlines() for name in ("in.csv", "out.csv"))
     assert [line.split(";")[:5] for line in after] == [line.split(";") for line in before]
-    with open_table(str(tmp_path / "again.csv")) as again, open_table(str(tmp_path / "out.csv")) as out:
+    with open_table(str(tmp_path / "out.csv")) as again, open_table(str(tmp_path / "out.tsv")) as out:
         assert again.table.rows.fetchall() == out.table.rows.fetchall()
     assert "." not in after[1].partition("1,5")[2]
 

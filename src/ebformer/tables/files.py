@@ -1,8 +1,8 @@
 """Files in and out through DuckDB, out of core: CSV, TSV and Parquet, gzipped or not, standard input and output.
 
 Text files pass through as text: leading zeros, quotes and accents arrive as they left. Between semicolons a comma is a
-decimal one: it is read as a point, and written as a comma again where semicolons are. Outputs appear whole or not at
-all.
+decimal one: it is read as a point, and written as a comma again where semicolons are, which a .csv of it keeps. Outputs
+appear whole or not at all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -72,8 +72,11 @@ class TableFile:
     def write(self, rows: duckdb.DuckDBPyRelation, path: str, columns: Columns) -> None:
         """Write rows that `table.with_answers` gave, in the order of the file; `-` is standard output, as text."""
         if path != "-":
+            to = Format.of(path)
+            if (self.format.delimiter, to.delimiter) == (";", ","):  # .csv too, for the programs that write such files
+                to = replace(to, delimiter=";")
             with replacing(path) as partial:
-                heeding_ctrl_c(self.connection, lambda: self._copy(rows, str(partial), Format.of(path), columns))
+                heeding_ctrl_c(self.connection, lambda: self._copy(rows, str(partial), to, columns))
             return
         with tempfile.TemporaryDirectory(prefix="ebformer-") as folder:
             whole = Path(folder) / "answers"
