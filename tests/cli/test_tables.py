@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -349,4 +350,8 @@ def test_a_first_look_on_a_terminal(league: Path) -> None:
     text = seen.decode()
     assert "player 001" in text
     assert "player 021" not in text
+    # 2 games and 15 games: the numbers of a text file stand below each other, too
+    found = [re.match(r" *player 00[12] +[a-z]+ +\d+ ", line) for line in text.splitlines()]
+    assert len([one.end() for one in found if one]) == 2
+    assert len({one.end() for one in found if one}) == 1
     assert "write all of them with -o" in text

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ebformer.estimators.catalogue import DEFAULT
+from ebformer.report.cells import cell, is_number
 
 if TYPE_CHECKING:
     from ebformer.tables.columns import Columns
@@ -108,22 +109,18 @@ def show(lines: list[dict[str, object]], caption: str | None = None) -> None:
     """A small table on standard output: drawn on a terminal, tab-separated in a pipe."""
     if not sys.stdout.isatty():
         for cells in [list(lines[0]), *[line.values() for line in lines]]:
-            click.echo("\t".join(map(_cell, cells)))
+            click.echo("\t".join(map(cell, cells)))
         return
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
     drawn = Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left")
-    for name, entry in lines[0].items():
-        drawn.add_column(name, justify="right" if isinstance(entry, int | float) else "left")
+    for name in lines[0]:
+        drawn.add_column(name, justify="right" if all(is_number(line[name]) for line in lines) else "left")
     for line in lines:
-        drawn.add_row(*map(_cell, line.values()))
+        drawn.add_row(*map(cell, line.values()))
     Console().print(drawn)
-
-
-def _cell(entry: object) -> str:
-    return "" if entry is None else f"{entry:.4g}" if isinstance(entry, float) else str(entry)
 
 
 @contextmanager

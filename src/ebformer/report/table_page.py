@@ -13,6 +13,7 @@ from ebformer import __version__
 from ebformer.check import ENOUGH, ModelCheck
 from ebformer.comparison import ASSUMPTION, Score, margin
 from ebformer.report import everyday_figures as figures
+from ebformer.report.cells import cell, is_number
 from ebformer.report.page import Page, Picture, Rows, Section
 from ebformer.report.style import inline_svg
 from ebformer.rule import Rule
@@ -56,7 +57,7 @@ def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
         facts=[
             ("units", f"{units:,}"),
             (columns.count, f"{events:,}"),
-            (f"mean {unit}", f"{events / exposure:.4g}"),
+            (f"mean {unit}", cell(events / exposure)),
             ("distinct observations", f"{table.observations.count.size:,}"),
             ("method", method),
             *([("intervals", f"{table.wanted.level:.0%}")] if _has_intervals(table) else []),
@@ -141,8 +142,8 @@ def _moved(tally: Tally, rule: Rule, columns: Columns) -> str:
     top = int(raw.argmax())
     seen = f"{tally.values[top]:,} {columns.count}"
     if columns.exposure is not None:
-        seen += f" in {tally.exposures[top]:.4g} {columns.exposure}, a rate of {raw[top]:.4g}"
-    return f"The highest raw rate, {seen}, is estimated at {estimate[top]:.4g}."
+        seen += f" in {cell(float(tally.exposures[top]))} {columns.exposure}, a rate of {cell(float(raw[top]))}"
+    return f"The highest raw rate, {seen}, is estimated at {cell(float(estimate[top]))}."
 
 
 def _extremes(table: Shrunken) -> Section:
@@ -185,7 +186,7 @@ def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
     taken = {columns.count, columns.exposure, columns.group, *table.fit.new_columns(table.wanted)}
     free = [name for name in rows[0] if name not in taken]
     for name in free:
-        if not all(_is_number(row[name]) for row in rows):
+        if not all(is_number(row[name]) for row in rows):
             return [str(row[name]) for row in rows]
     for name in free:
         numbers = [str(row[name]) for row in rows]
@@ -210,8 +211,8 @@ def _comparison(scores: Sequence[Score], columns: Columns) -> Section:
 def _all_rows(table: Shrunken, units: int) -> Section:
     rows = _fetch(table, f"SELECT * FROM given ORDER BY estimate DESC NULLS LAST LIMIT {MOST_ROWS}")
     names = list(rows[0])
-    numeric = [all(_is_number(row[name]) for row in rows) for name in names]
-    cells = [[_cell(row[name]) for name in names] for row in rows]
+    numeric = [all(is_number(row[name]) for row in rows) for name in names]
+    cells = [[cell(row[name]) for name in names] for row in rows]
     note = f"The {MOST_ROWS:,} highest of {units:,}." if units > MOST_ROWS else ""
     return Section("Rows", rows=Rows(names, numeric, cells, note))
 
@@ -219,17 +220,3 @@ def _all_rows(table: Shrunken, units: int) -> Section:
 def _fetch(table: Shrunken, sql: str) -> list[dict[str, Any]]:
     found = table.rows.ask(sql)
     return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
-
-
-def _is_number(entry: object) -> bool:
-    if entry is None or isinstance(entry, int | float):
-        return True
-    try:
-        float(str(entry))
-    except ValueError:
-        return str(entry) == ""
-    return True
-
-
-def _cell(entry: object) -> str:
-    return "" if entry is None else f"{entry:.4g}" if isinstance(entry, float) else str(entry)

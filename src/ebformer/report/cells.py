@@ -1,0 +1,31 @@
+"""Entries of tables as people read them."""
+
+from __future__ import annotations
+
+
+def cell(entry: object) -> str:
+    """An entry in the cell of a table: four digits of a fraction, whole numbers whole, nothing where it is missing.
+
+    >>> [cell(entry) for entry in (0.123456, 285868.0, 30139.894, 1.5e-7, 1e300, None, "Ann")]
+    ['0.1235', '285868', '30140', '1.5e-07', '1e+300', '', 'Ann']
+    """
+    if entry is None:
+        return ""
+    if isinstance(entry, float) and 1e4 <= abs(entry) < 1e16:
+        return f"{entry:.0f}"
+    return f"{entry:.4g}" if isinstance(entry, float) else str(entry)
+
+
+def is_number(entry: object) -> bool:
+    """Whether an entry can stand in a column of numbers: it is one, is written like one, or is missing.
+
+    >>> [is_number(entry) for entry in (3, "3.5", "", None, "Ann")]
+    [True, True, True, True, False]
+    """
+    if entry is None or isinstance(entry, int | float):
+        return True
+    try:
+        float(str(entry))
+    except ValueError:
+        return str(entry) == ""
+    return True
