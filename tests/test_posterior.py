@@ -203,7 +203,25 @@ def test_an_interval_on_a_grid_holds_whole_cells_of_at_least_its_level(prior: Pr
     assert low <= at_atoms[0]
     assert at_atoms[1] <= high
     assert after.mean == plain.mean
-    assert after.quantile(level) == plain.quantile(level)
+
+
+@given(priors(), st.integers(0, 80), st.floats(0.001, 0.999))
+def test_what_an_atom_of_a_grid_bears_is_spread_over_its_cell(prior: Prior, x: int, q: float) -> None:
+    """P(theta > c) runs through the plain one's values at the edges of cells, straight in between; quantiles invert it.
+
+    P(SMR > 1) must not depend on which side of 1 the nearest point of the grid happens to lie.
+    """
+    grid = GridPrior(prior.atoms, prior.weights)
+    after, plain = posterior(grid, x), posterior(prior, x)
+    between = (grid.edges[1:] + grid.edges[:-1]) / 2
+    assert after.exceeds(grid.edges[1:]) == pytest.approx(plain.exceeds(grid.atoms), abs=1e-12)
+    if len(grid) > 1:
+        ends = after.exceeds(grid.edges)
+        assert after.exceeds(between) == pytest.approx((ends[1:] + ends[:-1]) / 2, abs=1e-12)
+        assert 1 - after.exceeds(after.quantile(q)) == pytest.approx(q, abs=1e-9)
+    low, high = after.interval(0.9)
+    assert low <= after.quantile(0.05) * (1 + 1e-9)
+    assert after.quantile(0.95) <= high * (1 + 1e-9)
 
 
 @given(priors(), st.floats(0.1, 10))

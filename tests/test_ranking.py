@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from ebformer.posterior import posterior
-from ebformer.prior import GammaPrior, Prior
+from ebformer.prior import GammaPrior, GridPrior, Prior
 from ebformer.ranking import cells, expected_rank, fewer_others_ahead, p_top
 
 
@@ -37,6 +37,17 @@ def test_ranks_agree_with_going_through_every_outcome(m: int) -> None:
     ranks, top = every_outcome(weights, m)
     np.testing.assert_allclose(expected_rank(weights, np.ones(6, int)), ranks, rtol=1e-12)
     np.testing.assert_allclose(p_top(weights, np.ones(6, int), m), top, atol=1e-9)
+
+
+def test_the_cells_of_a_grid_are_the_cells_that_ranks_are_counted_in() -> None:
+    """And groups whose grids lie between one another's points share them out by their length."""
+    grid, other = GridPrior([0.0, 1.0, 4.0], [0.2, 0.5, 0.3]), GridPrior([0.0, 0.5, 2.0], [0.2, 0.5, 0.3])
+    after = posterior(grid, [0, 3])
+    np.testing.assert_allclose(cells([after])[0], after.weights, atol=1e-15)
+    both = np.concatenate(cells([after, posterior(other, [1])]))
+    edges = np.unique([*grid.edges[1:], *other.edges[1:]])
+    inside = np.diff(np.minimum(edges, 2.25).clip(0.25), prepend=0.25) / 2.0  # of the cell from 0.25 to 2.25
+    np.testing.assert_allclose(both[1][(edges > 0.25) & (edges <= 2.25)], after.weights[1, 1] * inside[inside > 0])
 
 
 @pytest.mark.parametrize("m", [1, 3, 9])

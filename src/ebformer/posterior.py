@@ -255,13 +255,33 @@ class DiscretePosterior:
 
 @dataclass(frozen=True, eq=False)
 class GridPosterior(DiscretePosterior):
-    """The posterior of a `GridPrior`, whose intervals end at the outer edges of cells: edges [k + 1].
+    """The posterior of a `GridPrior`: what an atom bears is spread evenly over its cell, edges [k + 1].
 
-    >>> posterior(GridPrior([0.0, 1.0, 4.0], [0.25, 0.5, 0.25]), 1).interval(0.5)
-    (array(0.25), array(2.25))
+    Only intervals hold whole cells, so that they are never too short for the grid.
+
+    >>> after = posterior(GridPrior([0.0, 1.0, 4.0], [0.25, 0.5, 0.25]), 1)
+    >>> after.interval(0.5), after.exceeds([0.25, 1.25, 2.25]).round(3).tolist()
+    ((array(0.25), array(2.25)), [1.0, 0.545, 0.091])
     """
 
     edges: Floats
+
+    def quantile(self, q: ArrayLike) -> Floats:
+        levels = probabilities(q)
+        at = self._reached(levels.reshape(-1))
+        reached = np.take_along_axis(np.cumsum(self.weights, axis=-1), at, axis=-1)
+        held = np.take_along_axis(self.weights, at, axis=-1)
+        beyond = np.clip((reached - levels.reshape(-1)) / np.maximum(held, np.finfo(float).tiny), 0.0, 1.0)
+        found = self.edges[at + 1] - beyond * (self.edges[at + 1] - self.edges[at])
+        return np.asarray(found.reshape(self.weights.shape[:-1] + levels.shape))
+
+    def exceeds(self, c: ArrayLike) -> Floats:
+        levels = thresholds(c)
+        width = np.diff(self.edges)
+        with np.errstate(over="ignore"):  # a cell may be as narrow as numbers get
+            above = (self.edges[1:] - levels.reshape(-1, 1)) / np.where(width > 0, width, 1.0)
+        above = np.where(width > 0, np.clip(above, 0.0, 1.0), self.atoms > levels.reshape(-1, 1))
+        return np.asarray((self.weights @ above.T).reshape(self.weights.shape[:-1] + levels.shape))
 
     def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         first, last = (self._reached(np.asarray(tail)) for tail in tails(level))

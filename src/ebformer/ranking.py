@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.posterior import DiscretePosterior, Floats, Posterior
+from ebformer.posterior import DiscretePosterior, Floats, GridPosterior, Posterior
 
 NODES, NODE_WEIGHTS = (0.5 * v + s for v, s in zip(np.polynomial.legendre.leggauss(24), (0.5, 0.0), strict=True))
 """Gauss-Legendre quadrature on [0, 1]."""
@@ -16,7 +16,8 @@ SMALL = 1e-3
 def cells(posteriors: list[Posterior]) -> list[Floats]:
     """P(theta_j in cell k) for units of several posteriors on one common ladder of cells, lowest first: [u, k] each.
 
-    The cells are the atoms of discrete posteriors; a continuous posterior is cut at quantiles of its units.
+    The cells are the atoms of discrete posteriors and the cells of grids; a continuous posterior is cut at quantiles of
+    its units.
 
     >>> one = DiscretePosterior(np.array([1.0, 2.0]), np.array([[0.25, 0.75]]))
     >>> cells([one])[0].tolist()
@@ -32,6 +33,8 @@ def cells(posteriors: list[Posterior]) -> list[Floats]:
 
 
 def _edges(posterior: Posterior) -> Floats:
+    if isinstance(posterior, GridPosterior):
+        return posterior.edges[1:]
     if isinstance(posterior, DiscretePosterior):
         return posterior.atoms
     levels = (np.arange(25) + 0.5) / 25
