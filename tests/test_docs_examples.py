@@ -37,6 +37,7 @@ PAGES = (
     "tutorial-sports.md",
     "tutorial-insurance.md",
     "tutorial-words.md",
+    "tutorial-disease.md",
 )
 BLOCK = re.compile(r"^```(python(?=\n>>> )|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)")

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import stats
 
 import ebformer as eb
 from ebformer.errors import InputError
@@ -86,6 +87,18 @@ def test_every_home_gives_the_answers_of_the_plain_walk(home: str) -> None:
     np.testing.assert_allclose(np.array(found["estimate"])[order], by_hand(table), rtol=1e-9)
     assert sum(found["p_top"]) == pytest.approx(5, rel=1e-6)
     np.testing.assert_allclose(np.array(found["predicted"]), 2.0 * np.array(found["estimate"]))
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_the_probability_of_a_rate_above_one(home: str) -> None:
+    """What maps of disease show: P(SMR > 1) of every district, here as the survival function of a gamma posterior."""
+    table = a_table()
+    found = as_columns(shrink(HOMES[home](table), count="goals", exposure="games", method="gamma", above=1.0))
+    assert list(found) == [*table, "estimate", "lower", "upper", "p_above"]
+    prior = eb.Gamma()(Tally.of(table["goals"], table["games"])).prior
+    assert isinstance(prior, eb.GammaPrior)
+    shape, rate = prior.shape + np.array(found["goals"]), prior.rate + np.array(found["games"])
+    np.testing.assert_allclose(found["p_above"], stats.gamma.sf(1.0, shape, scale=1 / rate), rtol=1e-9)
 
 
 @pytest.mark.parametrize("home", HOMES)
@@ -244,6 +257,8 @@ def test_frames_with_odd_names_are_shrunk_or_refused_in_a_sentence() -> None:
         shrink(numbered, "goals", group="goals", method="gamma")
     with pytest.raises(InputError, match=r"0 is no name: call the columns by text"):
         shrink(numbered, 0, method="gamma")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"\['a', 'b'\] are several columns: name one"):
+        shrink(numbered, "goals", group=["a", "b"], method="gamma")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="None is no name"):
         shrink(numbered, None, method="gamma")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="missing is 'drop': choose error or keep"):
@@ -256,6 +271,8 @@ def test_frames_with_odd_names_are_shrunk_or_refused_in_a_sentence() -> None:
         ({"future": [1.0, 2.0]}, r"future exposure is \[1.0, 2.0\]: give one positive number"),
         ({"future": "games"}, "future exposure is 'games': give one positive number"),
         ({"future": 0.0}, "future exposure is 0.0"),
+        ({"above": [1.0, 2.0]}, r"rate to be above is \[1.0, 2.0\]: give one number of at least 0"),
+        ({"above": float("nan")}, "rate to be above is nan"),
         ({"top": 1.5}, "top list is 1.5: give a whole number"),
         ({"top": "3"}, "top list is '3'"),
         ({"interval": "90%"}, "level of an interval is '90%'"),

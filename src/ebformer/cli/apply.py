@@ -27,6 +27,7 @@ def command(
     group: str | None,
     interval: float | None,
     future: float | None,
+    above: float | None,
     top: int | None,
     output: str | None,
 ) -> None:
@@ -46,7 +47,7 @@ def command(
     from ebformer.tables.fit import Fit, Wanted
     from ebformer.tables.observations import observe
 
-    wanted = Wanted(interval, future, top)
+    wanted = Wanted(interval, future, top, above)
     if output is not None:
         check_output(output)
     check_input(rule)

@@ -36,6 +36,7 @@ def command(
     method: str,
     interval: float | None,
     future: float | None,
+    above: float | None,
     top: int | None,
     output: str | None,
     save: str | None,
@@ -60,7 +61,7 @@ def command(
     from ebformer.tables.fit import Wanted, fit_table, narrow_intervals, remarks
     from ebformer.tables.observations import observe
 
-    wanted, estimator = Wanted(interval, future, top), find(method)
+    wanted, estimator = Wanted(interval, future, top, above), find(method)
     if output is not None:
         check_output(output)
     if save is not None:

@@ -66,11 +66,18 @@ answers = _options(
         help="Add predicted and its interval: the next count, over this exposure.",
     ),
     click.option(
-        "--top", type=click.IntRange(min=1), help="Add expected_rank, and p_top: the chance to be in this top."
+        "--above",
+        type=click.FloatRange(min=0),
+        help="Add p_above: the probability that the rate is above this one.",
+    ),
+    click.option(
+        "--top",
+        type=click.IntRange(min=1),
+        help="Add expected_rank, 1 for the highest rate, and p_top: the probability of one of this many highest.",
     ),
     click.option("-o", "--output", help="Where to write: .csv, .tsv, .parquet, .gz after text, - for standard output."),
 )
-"""--interval, --future, --top and --output."""
+"""--interval, --future, --above, --top and --output."""
 
 
 def columns_of(file: TableFile, count: str | None, exposure: str | None = None, group: str | None = None) -> Columns:

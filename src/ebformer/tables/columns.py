@@ -40,6 +40,8 @@ class Columns:
     def found_in(self, names: Sequence[str]) -> Columns:
         """These columns, or an `InputError` that names the nearest ones."""
         for name in (self.count, *(other for other in (self.exposure, self.group) if other is not None)):
+            if isinstance(name, list | tuple):
+                raise InputError(f"{name!r} are several columns: name one, or join them into one first")
             if not isinstance(name, str):  # pandas numbers columns that were given no names
                 raise InputError(f"{name!r} is no name: call the columns by text, as frame.rename(columns=str) does")
             if name not in names:

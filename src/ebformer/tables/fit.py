@@ -42,16 +42,19 @@ class Wanted:
     """Which columns to answer with, beside `estimate`.
 
     `interval` is the level of `lower` and `upper`; None means 0.9 where the method has a posterior and no interval
-    where it has none. `future` is the exposure of the next period (`predicted`, with its interval) and `top` the length
-    of the list that `p_top` is about.
+    where it has none. `above` is the rate that `p_above` is about, `future` the exposure of the next period
+    (`predicted`, with its interval) and `top` the length of the list that `p_top` is about.
     """
 
     interval: float | None = None
     future: float | None = None
     top: int | None = None
+    above: float | None = None
 
     def __post_init__(self) -> None:
         tails(self.level)
+        if self.above is not None and not (isinstance(self.above, Real) and 0 <= self.above < np.inf):
+            raise InputError(f"the rate to be above is {self.above!r}: give one number of at least 0 for all units")
         # One number for all: answers are per distinct observation, so a list would not find its rows.
         if self.future is not None and not (isinstance(self.future, Real) and 0 < self.future < np.inf):
             raise InputError(f"the future exposure is {self.future!r}: give one positive number for all units")
@@ -105,6 +108,7 @@ class Fit:
         return (
             ["estimate"]
             + (["lower", "upper"] if certain else [])
+            + (["p_above"] if wanted.above is not None else [])
             + (["predicted", "predicted_lower", "predicted_upper"] if wanted.future is not None else [])
             + (["expected_rank", "p_top"] if wanted.top is not None else [])
         )
@@ -124,6 +128,8 @@ class Fit:
                 columns["lower"][at], columns["upper"][at] = after.interval(wanted.level)
             else:
                 columns["estimate"][at] = rule(x[at], t[at])
+            if wanted.above is not None:
+                columns["p_above"][at] = rule.posterior(x[at], t[at]).exceeds(wanted.above)
             if wanted.future is not None:
                 ahead = rule.predict(x[at], t[at], wanted.future)
                 columns["predicted"][at] = ahead.mean

@@ -37,14 +37,16 @@ def shrink(
     interval: float | None = None,
     future: float | None = None,
     top: int | None = None,
+    above: float | None = None,
     missing: Missing = "error",
 ) -> Frame:
     """The same table with the columns `estimate`, `lower` and `upper`, and more where asked for.
 
     `frame` is a pandas, polars or pyarrow table, a DuckDB relation or a PySpark frame; the last two are grouped and
     joined where they live, and only the distinct observations travel. `group` fits each group apart, `interval` is the
-    level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next period's exposure,
-    `top` adds `expected_rank` and `p_top`. Rows with a missing entry are an error, or kept without answers.
+    level of `lower` and `upper` (0.9), `above` adds `p_above`, the probability of a rate above this one, `future` adds
+    `predicted` with its interval for the next period's exposure, `top` adds `expected_rank` (1 for the highest rate)
+    and `p_top`. Rows with a missing entry are an error, or kept without answers.
 
     >>> import polars
     >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
@@ -52,12 +54,12 @@ def shrink(
     >>> shrink(goals, count="goals", method="gamma").columns
     ['player', 'goals', 'estimate', 'lower', 'upper']
     """
-    source, columns, wanted = source_of(frame), Columns(count, exposure, group), Wanted(interval, future, top)
+    source, columns, wanted = source_of(frame), Columns(count, exposure, group), Wanted(interval, future, top, above)
     observations = observe(source, columns, missing)
     fit = fit_table(observations, find(method))
     room_for(fit.new_columns(wanted), source.names)
     checks = check_fit(fit, observations, np.random.default_rng(0))
-    doubts = narrow_intervals(fit) if interval is not None else []
+    doubts = narrow_intervals(fit) if interval is not None or above is not None else []
     for sentence in doubts + remarks(fit, observations) + warnings_of(checks, group):
         warnings.warn(sentence, ModelWarning, stacklevel=2)
     answers = fit.answers(observations, wanted)
