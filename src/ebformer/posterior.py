@@ -212,8 +212,24 @@ def _(prior: GammaPrior, x: Floats, t: Floats) -> Posterior:
     return GammaPosterior(prior.shape + x, prior.rate + t)
 
 
-@dataclass(frozen=True, eq=False)
-class DiscretePosterior:
+class Summarised:
+    """Prints as its kind and its means: the weights of hundreds of atoms would fill a notebook.
+
+    >>> posterior(Prior([1.0, 3.0], [0.5, 0.5]), [0, 4]), posterior(GammaPrior(2.0, 1.0), 3)
+    (DiscretePosterior(2 units, means from 1.238 to 2.833), GammaPosterior(1 unit, mean 2.5))
+    """
+
+    def __repr__(self) -> str:
+        mean: Floats = np.asarray(self.mean)  # type: ignore[attr-defined]
+        if mean.size < 2:
+            what = f"1 unit, mean {float(mean.item()):.4g}" if mean.size else "0 units"
+        else:
+            what = f"{mean.size:,} units, means from {mean.min():.4g} to {mean.max():.4g}"
+        return f"{type(self).__name__}({what})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DiscretePosterior(Summarised):
     """P(theta = atoms[j] | x) = weights[..., j]: atoms [k], weights x.shape + (k,)."""
 
     atoms: Floats
@@ -253,7 +269,7 @@ class DiscretePosterior:
         return self.quantile(low), self.quantile(high)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GridPosterior(DiscretePosterior):
     """The posterior of a `GridPrior`: what an atom bears is spread evenly over its cell, edges [k + 1].
 
@@ -288,8 +304,8 @@ class GridPosterior(DiscretePosterior):
         return np.asarray(self.edges[first]), np.asarray(self.edges[last + 1])
 
 
-@dataclass(frozen=True, eq=False)
-class GammaPosterior:
+@dataclass(frozen=True, eq=False, repr=False)
+class GammaPosterior(Summarised):
     """theta | x ~ Gamma(shape, rate), one pair per observation."""
 
     shape: Floats

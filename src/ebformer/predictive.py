@@ -17,6 +17,7 @@ from ebformer.posterior import (
     DiscretePosterior,
     Floats,
     GammaPosterior,
+    Summarised,
     log_marginal,
     observations,
     posterior,
@@ -74,8 +75,8 @@ def predictive(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0, future:
     return PoissonMixture(after, np.broadcast_to(f, after.weights.shape[:-1]))
 
 
-@dataclass(frozen=True, eq=False)
-class PoissonMixture:
+@dataclass(frozen=True, eq=False, repr=False)
+class PoissonMixture(Summarised):
     """y ~ Poisson(future * theta) with theta from a discrete posterior."""
 
     after: DiscretePosterior
@@ -113,8 +114,8 @@ class PoissonMixture:
         return np.asarray(mixed.reshape(self.future.shape + counts.shape))
 
 
-@dataclass(frozen=True, eq=False)
-class NegativeBinomial:
+@dataclass(frozen=True, eq=False, repr=False)
+class NegativeBinomial(Summarised):
     """y ~ Poisson(future * theta) with theta ~ Gamma(shape, rate): a negative binomial."""
 
     shape: Floats
