@@ -45,6 +45,20 @@ def test_a_closed_standard_input_is_no_traceback() -> None:
     assert ended.stderr == "ebformer: standard input is closed: give a file, or a table through a pipe\n"
 
 
+@pytest.mark.parametrize("arguments", [["estimate", "-", "--count", "goals"], ["methods"], ["--help"]], ids=" ".join)
+def test_a_closed_standard_output_is_no_traceback(arguments: list[str]) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "ebformer", *arguments],
+        input="goals\n1\n2\n",
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: os.close(1),
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr == ("ebformer: standard output is closed: send it to a file, or to /dev/null if not wanted\n")
+
+
 def test_a_named_pipe_is_read_like_a_file(tmp_path: Path) -> None:
     text = "goals\n" + "0\n1\n5\n" * 100_000  # more than a pipe holds
     (tmp_path / "file.csv").write_text(text)

@@ -92,6 +92,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 def _exit_code(arguments: list[str] | None) -> int:
     warnings.showwarning = lambda message, *_, **__: click.echo(f"ebformer: {message}", err=True)
+    if sys.stdout is None:  # the next file to be opened would take its place
+        click.echo("ebformer: standard output is closed: send it to a file, or to /dev/null if not wanted", err=True)
+        return 1
     try:
         code = ebformer.main(args=arguments, prog_name="ebformer", standalone_mode=False)
         sys.stdout.flush()
