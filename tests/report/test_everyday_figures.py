@@ -10,7 +10,7 @@ from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.posterior import log_marginal
 from ebformer.prior import GridPrior
 from ebformer.report.arena_figures import time_against_n
-from ebformer.report.everyday_figures import caterpillar, mixing, rootogram
+from ebformer.report.everyday_figures import caterpillar, mixing, rootogram, shrinkage
 from ebformer.report.style import inline_svg
 from ebformer.tally import Tally
 
@@ -30,6 +30,23 @@ def test_the_rootogram_draws_the_root_of_the_expected_units(method: str) -> None
         x = np.arange(step) + round(middle - (step - 1) / 2)
         expected = sum(np.exp(log_marginal(rule.prior, x, u)).sum() * np.sum(t == u) for u in np.unique(t))
         assert drawn == pytest.approx(np.sqrt(expected), rel=1e-6, abs=1e-6)
+
+
+def test_a_part_of_a_year_does_not_press_all_estimates_to_the_ground() -> None:
+    """One claim in a hundredth of a year is a hundred a year; the estimates end below 2 and fill the picture."""
+    tally = Tally([0, 1, 2, 1], [300, 50, 8, 1], [1.0, 1.0, 1.0, 0.01])
+    axes = shrinkage(tally, CATALOGUE["gamma"](tally)).axes[0]
+    right, top = axes.collections[-1].get_offsets().data.max(axis=0)
+    assert right == 100.0
+    assert top < 2.0
+    assert axes.get_xlim()[1] == pytest.approx(1.05 * right)
+    assert axes.get_ylim()[1] == pytest.approx(1.05 * top)
+
+
+def test_ticks_of_a_count_are_whole_numbers() -> None:
+    tally = Tally([0, 1, 2, 3], [30, 20, 6, 1])
+    ticks = rootogram(tally, CATALOGUE["gamma"](tally)).axes[0].get_xticks()
+    assert ticks.tolist() == np.round(ticks).tolist()
 
 
 def test_a_count_of_a_billion_is_drawn_in_bars_not_count_by_count() -> None:
@@ -77,7 +94,8 @@ def test_powers_on_a_logarithmic_axis_are_drawn_as_powers() -> None:
 
 def test_the_legend_of_the_extreme_units_stays_clear_of_the_title_however_long_the_names() -> None:
     numbers = np.arange(3.0)
-    figure = caterpillar(["a name that leaves the axes little room"] * 3, numbers, numbers, numbers, numbers)
+    names = ["a name that leaves the axes little room"] * 3
+    figure = caterpillar(names, numbers, numbers, numbers, numbers, mean=1.0)
     figure.draw_without_rendering()
     legend, title = figure.axes[0].get_legend(), figure.texts[0]
     assert title.get_text() == "Highest and lowest"

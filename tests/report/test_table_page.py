@@ -119,11 +119,27 @@ def test_dark_mode_turns_the_ink_of_page_and_pictures_light(page, browser):
     assert min(dark) > 180
 
 
+def test_on_paper_all_rows_are_there_and_nothing_to_type_into(page, browser):
+    def height(selector, of):
+        return browser.execute_script(f"return document.querySelector('{selector}').{of}")
+
+    browser.get(page.as_uri())
+    assert height(".scroll", "clientHeight") < height(".scroll table", "offsetHeight")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert height(".scroll", "clientHeight") >= height(".scroll table", "offsetHeight")
+        assert not browser.find_element("css selector", "input[type=search]").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
 @pytest.mark.parametrize(
     ("columns", "called"),
     [
         ("policy,town,claims\n1021,Ath,0\n1022,Mons,3\n", ["Ath", "Mons"]),
         ("age,policy,claims\n40,1021,0\n40,1022,3\n", ["policy 1021", "policy 1022"]),
+        ("town,policy,claims\nAth,1021,0\nAth,1022,3\n", ["policy 1021", "policy 1022"]),
+        ("town,age,claims\nAth,40,0\nAth,40,3\n", ["Ath", "Ath"]),
         ("age,claims\n40,0\n40,3\n", ["0", "3"]),
     ],
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from ebformer.check import marginal_cdf
 from ebformer.posterior import Floats
@@ -26,22 +27,27 @@ IN_VIEW = 0.999
 
 
 def shrinkage(tally: Tally, rule: Rule, unit: str = "rate") -> Figure:
-    """Raw rate x / t against estimate, the area of a point in proportion to the units it stands for."""
+    """Raw rate x / t against estimate, the area of a point in proportion to the units it stands for.
+
+    Each axis ends where its numbers do: one claim in three months is four a year, far beyond every estimate.
+    """
     raw = tally.values / tally.exposures
     estimate = rule(tally.values, tally.exposures if tally.exposure is not None else None)
     area = 8 + 250 * tally.multiplicity / max(tally.multiplicity.max(), 20)
     with house_style():
         figure, axes = plt.subplots()
-        top = 1.05 * float(max(raw.max(), estimate.max(), 1e-9))
-        axes.plot([0, top], [0, top], color=INK, linewidth=1, linestyle=(0, (4, 3)), label="no shrinkage")
+        right, top = 1.05 * float(raw.max() or estimate.max() or 1.0), 1.05 * float(estimate.max() or 1.0)
+        end = max(right, top)
+        axes.plot([0, end], [0, end], color=INK, linewidth=1, linestyle=(0, (4, 3)), label="no shrinkage")
         if rule.prior is not None and tally.exposure is None:
             low, high = rule.posterior(tally.values).interval(0.9)
             axes.fill_between(raw, low, high, color=BLUE, alpha=0.18, linewidth=0, label="90 % interval")
+            top = max(top, 1.05 * float(high.max()))
         axes.scatter(raw, estimate, s=area, color=BLUE, alpha=0.65, linewidth=0)
-        axes.set(xlim=(-0.02 * top, top), ylim=(-0.02 * top, top))
+        axes.set(xlim=(-0.02 * right, right), ylim=(-0.02 * top, top))
         axes.set(xlabel=f"raw {_shortened(unit)}", ylabel=f"estimated {_shortened(unit)}")
         axes.set_title(f"Shrinkage by {rule.method}")
-        axes.legend(loc="upper left")
+        axes.legend(loc="lower right")  # a high raw rate seldom has a low estimate
         return figure
 
 
@@ -127,18 +133,30 @@ def _hang(axes: Axes, tally: Tally, rule: Rule) -> None:
     axes.axhline(0.0, color=INK, linewidth=0.8)
     axes.set(xlabel="count", ylabel="square root of units", title="Does the model fit?")
     axes.set_ylim(top=1.08 * float(fitted.max()))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(loc="upper right")
 
 
 def caterpillar(
-    names: Sequence[str], raw: Floats, estimate: Floats, lower: Floats | None, upper: Floats | None, unit: str = "rate"
+    names: Sequence[str],
+    raw: Floats,
+    estimate: Floats,
+    lower: Floats | None,
+    upper: Floats | None,
+    unit: str = "rate",
+    mean: float | None = None,
 ) -> Figure:
-    """Units in the given order, from top to bottom: estimate with its interval, and the raw rate as a hollow point."""
+    """Units in the given order, from top to bottom: estimate with its interval, and the raw rate as a hollow point.
+
+    A dashed line marks the mean of all units, where it is given.
+    """
     with house_style():
         figure, axes = plt.subplots(figsize=(5.2, 0.9 + 0.22 * len(names)))
         y = np.arange(len(names))[::-1]
         if lower is not None and upper is not None:
             axes.hlines(y, lower, upper, color=BLUE, linewidth=2.2, alpha=0.45)
+        if mean is not None:
+            axes.axvline(mean, color=INK, linewidth=1, linestyle=(0, (4, 3)), label="mean of all", zorder=0)
         axes.plot(raw, y, "o", markerfacecolor="none", markeredgecolor=ORANGE, markersize=4.5, label="raw")
         axes.plot(estimate, y, "o", color=BLUE, markersize=4.5, label="estimate")
         axes.set_yticks(y, [_shortened(name, 26) for name in names])
@@ -146,7 +164,7 @@ def caterpillar(
         # A line to itself: names take so much of the width that above the axes it would run into the legend.
         figure.suptitle("Highest and lowest", x=0.01, ha="left", fontsize=11, fontweight="bold")
         axes.grid(visible=False, axis="y")
-        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.2)
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, borderaxespad=0.2)
         return figure
 
 

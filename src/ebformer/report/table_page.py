@@ -69,7 +69,7 @@ def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
         ],
         sections=[
             *_group_sections(table, tallies),
-            _extremes(table),
+            _extremes(table, events / exposure),
             *([_comparison(scores, columns)] if scores else []),
             _all_rows(table, units),
         ],
@@ -146,7 +146,7 @@ def _moved(tally: Tally, rule: Rule, columns: Columns) -> str:
     return f"The highest raw rate, {seen}, is estimated at {cell(float(estimate[top]))}."
 
 
-def _extremes(table: Shrunken) -> Section:
+def _extremes(table: Shrunken, mean: float) -> Section:
     # Rows without an answer are left out here: a WHERE would make DuckDB compare every row with every observation.
     order = "SELECT * FROM given ORDER BY estimate {} NULLS LAST LIMIT {}"
     top, lowest = (
@@ -161,9 +161,9 @@ def _extremes(table: Shrunken) -> Section:
     lower, upper = (
         (np.array([float(row[end]) for row in rows]) if with_intervals else None) for end in ("lower", "upper")
     )
-    figure = figures.caterpillar(_names(table, rows), raw, estimate, lower, upper, _unit(columns))
+    figure = figures.caterpillar(_names(table, rows), raw, estimate, lower, upper, _unit(columns), mean)
     lines = f"lines are {table.wanted.level:.0%} intervals, " if with_intervals else ""
-    caption = f"The highest and lowest estimates; {lines}circles the raw rates."
+    caption = f"The highest and lowest estimates; {lines}circles the raw rates; dashed, the mean of all units."
     return Section("The extreme units", pictures=[Picture(inline_svg(figure, "Highest and lowest units"), caption)])
 
 
@@ -178,20 +178,25 @@ def _has_intervals(table: Shrunken) -> bool:
 
 
 def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
-    """What to call units: by the first column that plays no other part and is text, or whole numbers that all differ.
+    """What to call units: by the first column that plays no other part and tells them apart, text before whole numbers.
 
-    A unit that has neither a name nor a number is called by its count, and its exposure where it has one.
+    Else by the first text, a region perhaps; a unit that has none is called by its count, and its exposure where it has
+    one.
     """
     columns: Columns = table.fit.columns
     taken = {columns.count, columns.exposure, columns.group, *table.fit.new_columns(table.wanted)}
-    free = [name for name in rows[0] if name not in taken]
-    for name in free:
-        if not all(is_number(row[name]) for row in rows):
-            return [str(row[name]) for row in rows]
-    for name in free:
-        numbers = [str(row[name]) for row in rows]
-        if all(number.isdecimal() for number in numbers) and len(set(numbers)) == len(numbers):
-            return [f"{name} {number}" for number in numbers]
+    free = {
+        name: ["" if row[name] is None else str(row[name]) for row in rows] for name in rows[0] if name not in taken
+    }
+    texts = {name: entries for name, entries in free.items() if not all(map(is_number, entries))}
+    for entries in texts.values():
+        if len(set(entries)) == len(entries):
+            return entries
+    for name, entries in free.items():
+        if all(map(str.isdecimal, entries)) and len(set(entries)) == len(entries):
+            return [f"{name} {entry}" for entry in entries]
+    for entries in texts.values():
+        return entries
     exposure = columns.exposure
     return [f"{row[columns.count]}" + (f" in {row[exposure]}" if exposure else "") for row in rows]
 
