@@ -11,9 +11,9 @@ from scipy.stats import poisson
 from ebformer.errors import InputError
 from ebformer.posterior import bayes_rule
 from ebformer.tally import Tally
-from ebformer.transformer import grid
+from ebformer.transformer import grid, priorformer, zoo
 from ebformer.transformer.em_track import EmTrack, em_factor
-from ebformer.transformer.grid import Likelihood, atoms, coordinate, extent, rate, relative_likelihood
+from ebformer.transformer.grid import Likelihood, atoms, coordinate, extent, heard, rate, relative_likelihood, strides
 from ebformer.transformer.priorformer import Priorformer
 from ebformer.transformer.priorformer_block import QUERIES, Block, PriorformerConfig
 from ebformer.transformer.weights import Weights, load, save
@@ -61,12 +61,61 @@ def test_likelihood_in_pieces_is_the_whole_one() -> None:
     theta = atoms(*extent(x))
     pieces = Likelihood.of(x, t, theta, np.float64)
     assert len(pieces.pieces) > 3
-    assert sum(matrix.size for _, _, matrix in pieces.pieces) < 0.5 * len(x) * len(theta)
+    assert sum(piece.matrix.size for piece in pieces.pieces) < 0.5 * len(x) * len(theta)
     whole = relative_likelihood(x, theta, t)
     weights, ratio = rng.dirichlet(np.ones(len(theta))), rng.random(len(x))
     np.testing.assert_allclose(pieces.marginal(weights), weights @ whole, rtol=1e-9)
     np.testing.assert_allclose(pieces.pull_back(ratio), whole @ ratio, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(pieces.squared.pull_back(ratio), whole**2 @ ratio, rtol=1e-9, atol=1e-12)
+
+
+def test_likelihood_of_small_exposures_in_groups_is_nearly_the_whole_one() -> None:
+    """A group spans at most a 64th of the noise of its units and of its distance from 0, in u."""
+    rng = np.random.default_rng(0)
+    t = np.concatenate([10 ** rng.uniform(-7, 0, 300), np.ones(50)])
+    x = rng.poisson(np.concatenate([rng.gamma(2.0, 1.0, 300), rng.gamma(2.0, 500.0, 50)])).astype(np.float64)
+    order = np.lexsort((x / t, strides(t)))
+    x, t = x[order], t[order]
+    theta = atoms(*extent(x, t))
+    pieces, whole = Likelihood.of(x, t, theta, np.float64), relative_likelihood(x, theta, t)
+    assert strides(t).max() >= 64
+    assert sum(piece.matrix.size for piece in pieces.pieces) < 0.1 * len(x) * len(theta)
+    smooth = np.exp(-(((coordinate(theta) - 500) / 300) ** 2)) + 1e-3
+    for weights in (smooth / smooth.sum(), np.eye(len(theta))[40], np.eye(len(theta))[len(theta) // 7]):
+        heard_of = weights @ whole > 1e-12
+        np.testing.assert_allclose(pieces.marginal(weights)[heard_of], (weights @ whole)[heard_of], rtol=0.15)
+    np.testing.assert_allclose(pieces.marginal(smooth), smooth @ whole, rtol=2e-3)
+    share = np.full(len(x), 1 / len(x))
+    ratio = share / (smooth @ whole)
+    np.testing.assert_allclose(pieces.pull_back(ratio), whole @ ratio, rtol=0.05)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_stretches_of_silence_may_be_left_out(dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer on all cells of the grid is the one on those that are heard, where any observation speaks."""
+    tally = Tally([0, 2, 3, 900, 40_000, 1_000_000], [5, 2, 3, 2, 1, 1])
+    short = Priorformer(zoo.load("priorformer"), dtype).prior(tally)
+    monkeypatch.setattr(priorformer, "heard", lambda x, exposure, margin: np.arange(*extent(x, exposure)))
+    long = Priorformer(zoo.load("priorformer"), dtype).prior(tally)
+    assert len(short) < len(long) / 4
+    np.testing.assert_allclose(bayes_rule(short, tally.values), bayes_rule(long, tally.values), rtol=1e-5)
+    assert long.weights[~np.isin(long.atoms, short.atoms)].sum() < 1e-9
+
+
+def test_on_an_ordinary_range_nothing_is_left_out_or_taken_together() -> None:
+    """Counts below a thousand, exposures within two decades."""
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        n = int(rng.integers(2, 60))
+        t = 10 ** rng.uniform(-1, 1, n)
+        t /= t.mean()
+        x = np.minimum(rng.poisson(t * 10 ** rng.uniform(-2, 2)), 999)
+        first, last = extent(x, t)
+        assert np.array_equal(heard(x, t, 2 * PriorformerConfig().reach), np.arange(first, last))
+        assert (strides(t) == 1).all()
+    assert np.array_equal(
+        heard(np.array([0, 999]), 1.0, 2 * PriorformerConfig().reach), np.arange(*extent(np.array([0, 999])))
+    )
 
 
 def test_attention_in_stretches_is_dense_attention_within_reach() -> None:

@@ -7,10 +7,11 @@ tally uses the stretch of it that its counts can speak about.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ MARGIN = 2.4
 REACH, PIECE, SPAN = 13.0, 512, 32.0
 """Many atoms are not held against all observations, but against at most PIECE of them within SPAN noise deviations of
 each other, and then only the atoms within REACH deviations of one of these."""
+FINENESS = 8.0
+"""Atoms are taken together as far as 1 / FINENESS of the noise of a unit, in atoms, and of their distance from 0."""
 NEGLIGIBLE = 1e-20
 """The least relative likelihood, ten deviations off: zeros would have no logarithm, and denormal numbers are slow."""
 
@@ -79,6 +82,42 @@ def extent(x: NDArray[Any], exposure: NDArray[Any] | float = 1.0) -> tuple[int, 
     return first, int(np.ceil((max(top, MARGIN) - LOWEST) / width))
 
 
+def heard(x: NDArray[Any], exposure: NDArray[Any] | float, margin: int) -> NDArray[np.intp]:
+    """The cells of a tally's extent that are at most `margin` cells from those that an observation speaks about.
+
+    Stretches of silence are all alike, so their middles can be left out: neighbours of what is left look the same.
+
+    >>> heard(np.array([3]), 1.0, 64).size, heard(np.array([3, 10**6]), 1.0, 64).size, extent(np.array([3, 10**6]))
+    (16, 196, (0, 4009))
+    """
+    first, last = extent(x, exposure)
+    middle, far = 2.0 * np.sqrt(x / exposure), REACH / np.sqrt(exposure)
+    opens, closes = ((end - LOWEST) / (SPACING * PER_CELL) - first for end in (middle - far, middle + far))
+    changes = np.zeros(last - first + 1, dtype=np.int64)
+    np.add.at(changes, np.clip(np.floor(opens) - margin, 0, last - first).astype(np.intp), 1)
+    np.add.at(changes, np.clip(np.ceil(closes) + margin, 0, last - first).astype(np.intp), -1)
+    return first + np.flatnonzero(np.cumsum(changes[:-1]))
+
+
+def strides(exposure: Floats) -> NDArray[np.int64]:
+    """How many neighbouring atoms a unit may take for one: a power of two, 1 down to 1 / 256 of the mean exposure.
+
+    >>> strides(np.array([1.0, 1e-2, 1e-3, 1e-4])).tolist()
+    [1, 1, 2, 8]
+    """
+    return np.exp2(np.floor(np.log2(np.maximum(1.0 / (FINENESS * np.sqrt(exposure)), 1.0)))).astype(np.int64)
+
+
+def groups(theta: Floats, stride: int) -> NDArray[np.intp]:
+    """The first atoms of groups of `stride` neighbours, or fewer near 0, where all likelihoods of x > 0 rise steeply.
+
+    >>> groups(np.array([0.0, 63.0, 64.0, 65.0, 66.0, 67.0]), 4).tolist()
+    [0, 1, 2, 4]
+    """
+    width = np.exp2(np.floor(np.log2(np.clip(2.0 * np.sqrt(theta) / FINENESS, 1.0, stride))))
+    return np.flatnonzero(np.arange(len(theta)) % width == 0)
+
+
 def relative_likelihood(
     x: NDArray[Any], theta: Floats, exposure: NDArray[Any] | float = 1.0, dtype: type = np.float64
 ) -> NDArray[Any]:
@@ -100,6 +139,29 @@ def relative_likelihood(
     return np.exp(logarithm.astype(dtype, copy=False))
 
 
+class Piece(NamedTuple):
+    """Some observations and the atoms that they speak about, which units of small exposure read in groups."""
+
+    observations: slice
+    atoms: slice
+    matrix: NDArray[Any]
+    """[observations, groups]: the likelihood at the mean rate of each group."""
+    starts: NDArray[np.intp] | None = None
+    """The first atom of each group, counted from the first of the piece; None where every atom is its own."""
+
+    def gather(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """The weights [..., a] of all atoms, summed over each group of the piece: [..., groups]."""
+        own = weights[..., self.atoms]
+        return own if self.starts is None else np.add.reduceat(own, self.starts, axis=-1)
+
+    def scatter(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values [..., groups], given to every atom of the group."""
+        if self.starts is None:
+            return values
+        sizes = np.diff(self.starts, append=self.atoms.stop - self.atoms.start)
+        return np.repeat(values, sizes, axis=-1)
+
+
 @dataclass(frozen=True, eq=False)
 class Likelihood:
     """The relative likelihood of m observations under a atoms, in pieces: cost is linear in the range of the counts.
@@ -109,49 +171,51 @@ class Likelihood:
     ([0.1931, 0.5392], [0.3679, 0.0183])
     """
 
-    pieces: tuple[tuple[slice, slice, NDArray[Any]], ...]
-    """(observations, atoms, matrix [observations, atoms])."""
+    pieces: tuple[Piece, ...]
     shape: tuple[int, int]
 
     @classmethod
     def of(cls, x: NDArray[Any], exposure: Floats, theta: Floats, dtype: type) -> Likelihood:
-        """Observations sorted by x / exposure, atoms sorted."""
-        middle = 2.0 * np.sqrt(x / exposure)
+        """Observations sorted by their strides, then by x / exposure; atoms sorted."""
+
+        def matrix(some: slice, rates: Floats) -> NDArray[Any]:
+            return np.ascontiguousarray(relative_likelihood(x[some], rates, exposure[some], dtype).T)
+
+        everything = slice(0, len(x)), slice(0, len(theta))
         if len(theta) <= PIECE:
-            groups = [slice(0, len(x))]
-        else:
-            edges = np.flatnonzero(np.diff(middle // SPAN)) + 1
-            bounds = np.unique(np.concatenate([[0, len(x)], edges, np.arange(0, len(x), PIECE)]))
-            groups = [slice(*pair) for pair in np.stack([bounds[:-1], bounds[1:]], axis=1).tolist()]
-        pieces = list[tuple[slice, slice, NDArray[Any]]]()
-        for some in groups:
-            near = slice(0, len(theta))
-            if len(theta) > PIECE:
-                far = REACH / np.sqrt(exposure[some])
-                ends = np.array([np.min(middle[some] - far), np.max(middle[some] + far)])
-                near = slice(*np.searchsorted(theta, np.maximum(ends, 0.0) ** 2 / 4.0).tolist())
-            matrix = relative_likelihood(x[some], theta[near], exposure[some], dtype)
-            pieces.append((some, near, np.ascontiguousarray(matrix.T)))
+            return cls((Piece(*everything, matrix(everything[0], theta)),), (len(x), len(theta)))
+        middle, far, stride = 2.0 * np.sqrt(x / exposure), REACH / np.sqrt(exposure), strides(exposure)
+        edges = np.flatnonzero((np.diff(stride) != 0) | (np.diff(middle // (SPAN * stride)) != 0)) + 1
+        bounds = np.unique(np.concatenate([[0, len(x)], edges, np.arange(0, len(x), PIECE)])).tolist()
+        pieces = list[Piece]()
+        for some in itertools.starmap(slice, itertools.pairwise(bounds)):
+            ends = np.array([np.min((middle - far)[some]), np.max((middle + far)[some])])
+            near = slice(*np.searchsorted(theta, np.maximum(ends, 0.0) ** 2 / 4.0).tolist())
+            rates, starts = theta[near], None
+            if stride[some.start] > 1:
+                starts = groups(rates, stride[some.start])
+                rates = np.add.reduceat(rates, starts) / np.diff(starts, append=len(rates))
+            pieces.append(Piece(some, near, matrix(some, rates), starts))
         return cls(tuple(pieces), (len(x), len(theta)))
 
     def marginal(self, weights: NDArray[Any]) -> NDArray[Any]:
         """f_k = sum_j p(x_k | theta_j) w_j: weights [..., a] to [..., m]."""
         if len(self.pieces) == 1:
-            matrix = self.pieces[0][2]
+            matrix = self.pieces[0].matrix
             return np.dot(matrix, weights) if weights.ndim == 1 else weights @ matrix.T  # type: ignore[no-any-return]
-        return np.concatenate([weights[..., near] @ matrix.T for _, near, matrix in self.pieces], axis=-1)
+        return np.concatenate([piece.gather(weights) @ piece.matrix.T for piece in self.pieces], axis=-1)
 
     def pull_back(self, ratio: NDArray[Any]) -> NDArray[Any]:
         """D_j = sum_k r_k p(x_k | theta_j): ratios [..., m] to [..., a]."""
         if len(self.pieces) == 1:
-            return np.dot(ratio, self.pieces[0][2])  # type: ignore[no-any-return]
+            return np.dot(ratio, self.pieces[0].matrix)  # type: ignore[no-any-return]
         shape = (*ratio.shape[:-1], self.shape[1])
         total = np.full(shape, NEGLIGIBLE * ratio.sum(axis=-1, keepdims=True), dtype=ratio.dtype)
-        for some, near, matrix in self.pieces:
-            total[..., near] += ratio[..., some] @ matrix
+        for piece in self.pieces:
+            total[..., piece.atoms] += piece.scatter(ratio[..., piece.observations] @ piece.matrix)
         return total
 
     @cached_property
     def squared(self) -> Likelihood:
         """p(x_k | theta_j)^2 in the place of p(x_k | theta_j)."""
-        return Likelihood(tuple((some, near, matrix**2) for some, near, matrix in self.pieces), self.shape)
+        return Likelihood(tuple(piece._replace(matrix=piece.matrix**2) for piece in self.pieces), self.shape)

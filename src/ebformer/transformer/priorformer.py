@@ -31,7 +31,18 @@ from ebformer.transformer.em_track import (
     EmTrack,
     em_factor,
 )
-from ebformer.transformer.grid import LOWEST, PER_CELL, SPACING, Likelihood, atoms, coordinate, extent, rate
+from ebformer.transformer.grid import (
+    LOWEST,
+    PER_CELL,
+    SPACING,
+    Likelihood,
+    atoms,
+    coordinate,
+    extent,
+    heard,
+    rate,
+    strides,
+)
 from ebformer.transformer.priorformer_block import TRACK_FEATURES, Block, PriorformerConfig
 from ebformer.transformer.weights import Weights
 
@@ -73,23 +84,24 @@ class Priorformer:
         unit = float(exposure @ tally.multiplicity) / tally.n
         x, t, count = tally.values.astype(np.float64), exposure / unit, tally.multiplicity
         if tally.exposure is not None:
-            order = np.argsort(x / t, kind="stable")
+            order = np.lexsort((x / t, strides(t)))
             x, t, count = x[order], t[order], count[order]
         theta, weights = spread(*self.read(x, t, count))
         scale = mean_in_agreement(float(weights @ theta), x, count) / unit
         return GridPrior(theta * scale, weights)
 
     def read(self, x: Array, exposure: Array, count: Array) -> tuple[Array, Array]:
-        """The network's own answer, atoms and weights, to observations sorted by x / exposure of mean exposure 1."""
+        """The network's own answer, atoms and weights, to observations of mean exposure 1 sorted as Likelihood asks."""
         first, last = extent(x, exposure)
         if last - first > LARGEST_GRID:
             raise InputError(
                 f"at the mean exposure counts would reach up to {float(np.max(x / exposure)):,.0f}, "
                 "too wide a range for priorformer: count in larger units, or take gamma"
             )
-        theta, n = atoms(first, last), float(count.sum())
+        cells = heard(x, exposure, 2 * self.weights.config.reach)
+        theta, n = atoms(first, last).reshape(-1, PER_CELL)[cells - first].ravel(), float(count.sum())
         likelihood = Likelihood.of(x, exposure, theta, self.dtype)
-        u = LOWEST + SPACING * (PER_CELL * np.arange(first, last) + (PER_CELL - 1) / 2)
+        u = LOWEST + SPACING * (PER_CELL * cells + (PER_CELL - 1) / 2)
         share: Array = (count / n).astype(self.dtype)
         log_weights = self.answer(likelihood, share, n, u)
         if n > MANY:
