@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ebformer.errors import ExposureError, InputError, NoPriorError
+from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.estimators.erm_monotone import ErmMonotone
 from ebformer.estimators.gamma import Gamma
 from ebformer.estimators.mle import Mle
@@ -49,6 +50,18 @@ def test_a_rule_of_a_prior_is_that_priors_bayes_rule() -> None:
     assert rule([0, 4], exposure=[1.0, 2.0]) == pytest.approx(bayes_rule(prior, [0, 4], [1.0, 2.0]))
     assert rule.posterior(4).mean == pytest.approx(rule(4))
     assert rule.predict(4, future=2.0).mean == pytest.approx(2 * rule(4))
+
+
+@pytest.mark.parametrize("method", [Gamma(), CATALOGUE["npmle"]], ids=lambda method: method.name)
+def test_unequal_exposures_must_be_named_in_every_question(method: Gamma, tmp_path: Path) -> None:
+    """rule(deaths) of an SMR would take every expected count for 1, and nobody would notice."""
+    tally = Tally([0, 3, 9, 4], [5, 2, 1, 1], [1.0, 2.0, 2.5, 8.0])
+    method(tally).save(tmp_path / "rule.json")
+    for rule in (method(tally), Rule.load(tmp_path / "rule.json")):
+        assert rule([3], 1.0) == bayes_rule(rule.prior, [3], 1.0)  # type: ignore[arg-type]
+        for question in (rule, rule.posterior, rule.predict):
+            with pytest.raises(ExposureError, match="fitted units had unequal exposures: give those"):
+                question([3, 0])
 
 
 @pytest.mark.parametrize("method", METHODS[1:5], ids=repr)

@@ -53,8 +53,9 @@ class Convergence:
 class Rule(ABC):
     """x -> estimate of theta, for any x.
 
-    `exposure` is what the fitted units shared (1 where they had none or differed); a question that names no exposure
-    means this one. Subclasses say how to answer (`_estimate`) and how to be written down (`_content`, `_from_content`).
+    `exposure` is what the fitted units shared, 1 where they had none; a question that names no exposure means this one.
+    Where they differed it is None, and every question has to name its own. Subclasses say how to answer (`_estimate`)
+    and how to be written down (`_content`, `_from_content`).
 
     >>> from ebformer.prior import Prior
     >>> rule = BayesRule("oracle", Prior([1.0, 4.0], [0.5, 0.5]))  # E[theta | x]: counts [k] to estimates [k]
@@ -66,7 +67,7 @@ class Rule(ABC):
     _kinds: ClassVar[dict[str, type[Rule]]] = {}
 
     method: str
-    exposure: float = field(default=1.0, kw_only=True)
+    exposure: float | None = field(default=1.0, kw_only=True)
     convergence: Convergence | None = field(default=None, kw_only=True)
 
     def __init_subclass__(cls) -> None:
@@ -111,7 +112,11 @@ class Rule(ABC):
     def _from_content(cls, content: dict[str, Any], **common: Any) -> Rule: ...
 
     def _exposure(self, exposure: ArrayLike | None) -> ArrayLike:
-        return self.exposure if exposure is None else exposure
+        if exposure is not None:
+            return exposure
+        if self.exposure is None:
+            raise ExposureError("the fitted units had unequal exposures: give those of the units you ask about, too")
+        return self.exposure
 
     def _known_prior(self) -> AnyPrior:
         if self.prior is None:
@@ -162,7 +167,7 @@ class Rule(ABC):
             )
         try:
             convergence = None if record["convergence"] is None else Convergence(**record["convergence"])
-            exposure = float(exposures(record["exposure"])[0])
+            exposure = None if record["exposure"] is None else float(exposures(record["exposure"])[0])
             common = {"method": record["method"], "exposure": exposure, "convergence": convergence}
             return Rule._kinds[kind]._from_content(record["content"], **common)
         except WeightsError:
@@ -224,6 +229,7 @@ class CurveRule(Rule):
         return replace(self, exposure=exposure)
 
     def _estimate(self, x: Floats, exposure: Floats) -> Floats:
+        assert self.exposure is not None  # no method that draws a curve takes unequal exposures
         if not bool(np.all(exposure == self.exposure)):
             raise ExposureError(
                 f"{self.method} was fitted at exposure {self.exposure:g} and cannot answer for another; "

@@ -84,7 +84,7 @@ def test_counts_that_spread_less_than_poisson_make_a_point_mass(
     assert rule.prior == Prior([atom], [1.0])
     assert rule.convergence is not None
     assert rule.convergence.reached
-    assert rule([0, 7, 10**6]) == pytest.approx(atom)
+    assert rule([0, 7, 10**6], 1.0) == pytest.approx(atom)
     assert str(rule.convergence).endswith("what the likelihood gains from unequal rates = 0")
 
 

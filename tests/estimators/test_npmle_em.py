@@ -99,5 +99,5 @@ def test_published_regrets_tally_by_tally(estimator: NpmleEm | Npmle, within: fl
 
 def test_exposures_may_differ_by_ten_decades() -> None:
     rule = NpmleEm()(Tally.of([0, 3, 2, 5, 1, 4], exposure=10.0 ** np.array([-5, -3, -1, 1, 3, 5])))
-    assert np.all(np.isfinite(rule([0, 1, 100])))
-    assert np.all(np.diff(rule([0, 1, 100])) >= 0)
+    assert np.all(np.isfinite(rule([0, 1, 100], 1.0)))
+    assert np.all(np.diff(rule([0, 1, 100], 1.0)) >= 0)

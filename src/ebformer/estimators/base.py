@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from ebformer.errors import ExposureError, InputError
@@ -55,6 +55,8 @@ class Estimator(ABC):
                 f"{self.name} treats all units alike and cannot use unequal exposures; "
                 "use a method that can, such as priorformer, npmle or gamma"
             )
-        if common is None or tally.exposure is None:
+        if common is None:
+            return replace(self.fit(tally), exposure=None)
+        if tally.exposure is None:
             return self.fit(tally)
         return self.at_exposure(common).fit(tally.unexposed()).at_exposure(common)
