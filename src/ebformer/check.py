@@ -16,6 +16,8 @@ BINS, FEWEST_BINS, PER_BIN = 20, 4, 10
 """The PIT is counted in 20 bins, or in fewer where they would hold less than 10 units each, but in no less than 4."""
 ENOUGH = FEWEST_BINS * PER_BIN
 """With fewer units than this nothing but a gross departure would show, so that none is no sign of a fit."""
+TOO_FEW = "too few rows to tell whether Poisson with a mixing distribution fits"
+"""What is said then."""
 SIGNIFICANT = 1e-3
 """A departure is reported when chance alone would show it less often than this ..."""
 RELEVANT = 0.02
@@ -72,8 +74,7 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     if sentence is None and uneven:
         sentence = _diagnosis(low, high, tally)
     if sentence is None and tally.n < ENOUGH:
-        sentence = "too few rows to tell whether Poisson with a mixing distribution fits"
-        return ModelCheck(pit, p_value, distance, True, sentence)
+        return ModelCheck(pit, p_value, distance, True, TOO_FEW)
     if sentence is None:
         evidence = f"PIT p = {p_value:.2g}"
         if p_value < SIGNIFICANT:

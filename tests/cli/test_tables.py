@@ -135,10 +135,11 @@ def test_a_first_line_of_numbers_is_no_header() -> None:
 
 
 def test_missing_rows_can_be_kept() -> None:
-    done = ebformer("estimate", "-", "--missing", "keep", given="team,goals\na,1\nb,NA\nc,3\n")
+    """A point is how SAS writes a missing number, #N/A how a spreadsheet does."""
+    done = ebformer("estimate", "-", "--missing", "keep", given="team,goals\na,1\nb,NA\nc,3\nd,.\ne,#N/A\n")
     assert done.returncode == 0
-    assert [row["estimate"] == "" for row in rows(done.stdout)] == [False, True, False]
-    assert "kept without answers: 1 row with a missing entry" in done.stderr
+    assert [row["estimate"] == "" for row in rows(done.stdout)] == [False, True, False, True, True]
+    assert "kept without answers: 3 rows with a missing entry" in done.stderr
 
 
 def test_nobody_leaves_out_missing_rows_unsaid(tmp_path: Path) -> None:

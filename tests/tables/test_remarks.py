@@ -8,7 +8,7 @@ import pytest
 
 import ebformer as eb
 from ebformer.check import ModelWarning, model_check
-from ebformer.tables.checking import check_fit, warnings_of
+from ebformer.tables.checking import check_fit, verdict_of, warnings_of
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import fit_table, narrow_intervals, remarks
 from ebformer.tables.observations import observe
@@ -73,6 +73,21 @@ def test_intervals_of_npmle_come_with_a_doubt() -> None:
         shrink(table, "goals", method="npmle", interval=0.9)
     observations = observe(source_of(table), Columns("goals"))
     assert narrow_intervals(fit_table(observations, eb.CATALOGUE["gamma"])) == []
+
+
+def test_groups_that_fit_are_told_in_one_sentence_and_small_ones_are_no_proof() -> None:
+    rng = np.random.default_rng(0)
+    sizes = {"a": 100, "b": 80, "c": 5}
+    for left_out, sentence in (
+        ("", "Poisson with a mixing distribution fits in 2 of 3 groups; the others have too few rows to tell"),
+        ("c", "Poisson with a mixing distribution fits in 2 of 2 groups"),
+        ("ab", "too few rows to tell whether Poisson with a mixing distribution fits"),
+    ):
+        group = [name for name, size in sizes.items() if name not in left_out for _ in range(size)]
+        table = pl.DataFrame({"group": group, "x": rng.poisson(rng.gamma(2.0, size=len(group)))})
+        observations = observe(source_of(table), Columns("x", group="group"))
+        checks = check_fit(fit_table(observations, eb.CATALOGUE["gamma"]), observations, rng)
+        assert verdict_of(checks) == sentence
 
 
 def test_a_departure_that_only_a_crowd_can_show_is_not_called_a_fit_by_its_p_value() -> None:

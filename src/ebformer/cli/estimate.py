@@ -55,7 +55,7 @@ def command(
     import numpy as np
 
     from ebformer.estimators.catalogue import find
-    from ebformer.tables.checking import check_fit, warnings_of
+    from ebformer.tables.checking import check_fit, verdict_of, warnings_of
     from ebformer.tables.columns import room_for
     from ebformer.tables.files import check_folder, check_output, open_table
     from ebformer.tables.fit import Wanted, fit_table, narrow_intervals, remarks
@@ -88,8 +88,8 @@ def command(
     troubles = warnings_of(checks, group)
     for sentence in troubles:
         options.say(f"model check: {sentence}")
-    if not troubles and group is None and fit.rules[None].prior is not None:  # who has no prior cannot claim its fit
-        options.say(f"model check: {checks[None].sentence}")
+    if not troubles and all(rule.prior is not None for rule in fit.rules.values()):  # or nothing can be said to fit
+        options.say(f"model check: {verdict_of(checks)}")
 
 
 def deliver(file: TableFile, fit: Fit, observations: Observations, wanted: Wanted, output: str | None) -> None:

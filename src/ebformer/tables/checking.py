@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebformer.binning import coarsened
-from ebformer.check import ModelCheck, model_check
+from ebformer.check import TOO_FEW, ModelCheck, model_check
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.rule import Rule
 from ebformer.tables.fit import Fit, of_groups
@@ -35,6 +35,17 @@ def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:
         return of_any_prior
     sentence = f"the prior that {rule.method} found does not fit these counts, but the one of npmle does: use npmle"
     return ModelCheck(own.pit, own.p_value, own.distance, False, sentence)
+
+
+def verdict_of(checks: dict[str | None, ModelCheck]) -> str:
+    """What checks that found no trouble have to say, in one sentence for all groups."""
+    if None in checks:
+        return checks[None].sentence
+    told = sum(check.sentence != TOO_FEW for check in checks.values())
+    if told == 0:
+        return TOO_FEW
+    others = "" if told == len(checks) else "; the others have too few rows to tell"
+    return f"Poisson with a mixing distribution fits in {told:,} of {len(checks):,} groups{others}"
 
 
 def warnings_of(checks: dict[str | None, ModelCheck], group_column: str | None) -> list[str]:

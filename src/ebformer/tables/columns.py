@@ -15,8 +15,8 @@ from ebformer.tally import LARGEST
 
 Role = Literal["count", "exposure", "group"]
 Missing = Literal["error", "keep"]
-NO_ANSWER = ("", "na", "n/a", "nan", "null", "none")
-"""What a text file writes where a number is missing, in lower case."""
+NO_ANSWER = ("", ".", "na", "n/a", "#n/a", "<na>", "nan", "null", "none")
+"""What a text file writes where a number is missing, in lower case: a point is SAS's, #N/A a spreadsheet's."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def complaint(columns: Columns, role: Role, offender: Offender) -> InputError:
 
 def _trouble(role: Role, value: object) -> str:
     """What is wrong with an entry, and what to do."""
-    if value is None or str(value).strip().lower() in (*NO_ANSWER, "<na>"):
+    if value is None or str(value).strip().lower() in NO_ANSWER:
         return (
             'missing: fill it in, drop the row, or keep such rows unanswered (--missing keep, in Python missing="keep")'
         )
