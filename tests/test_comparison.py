@@ -31,6 +31,20 @@ def test_risk_is_the_distance_to_the_hidden_rates() -> None:
     assert score.risk == pytest.approx(3.0 / (0.5 * (0.5 + 0.8)), rel=0.05)
 
 
+def test_the_risk_of_an_answer_that_never_changes_does_not_hang_on_the_seed() -> None:
+    """It is (c^2 - 2 c x / t + x (x - 1) / t^2) in the mean, however counts are thinned: no noise but the counts' own.
+
+    Where most counts are 0, the noise of thinning used to be as large as the risk itself.
+    """
+    rng = np.random.default_rng(5)
+    t = rng.choice([0.25, 1.0, 2.0], 300)
+    x = rng.poisson(0.1 * t)
+    expected = np.average(0.3**2 - 2 * 0.3 * x / t + x * (x - 1) / t**2, weights=t)
+    for seed in range(3):
+        (score,) = compare(Tally.of(x, t), {"c": eb.Oracle(Prior([0.3], [1.0]))}, np.random.default_rng(seed))
+        assert score.risk == pytest.approx(expected, rel=1e-9)
+
+
 def test_the_better_method_wins_and_the_difference_is_paired() -> None:
     """The standard error of the difference stays far below that of either risk, since the noise is shared."""
     rng = np.random.default_rng(2)
