@@ -38,6 +38,7 @@ PAGES = (
     "tutorial-insurance.md",
     "tutorial-words.md",
     "tutorial-disease.md",
+    "python.md",
 )
 BLOCK = re.compile(r"^```(python(?=\n>>> )|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)")
