@@ -43,7 +43,7 @@ def command(
 ) -> None:
     """Shrink the counts of FILE (CSV, TSV, Parquet, gzipped or not; - for standard input).
 
-    A row is a unit: where a unit has several, as a policy with several years, add up its counts and its exposures first.
+    A row is a unit: where a unit has several, as a policy of several years, add up its counts and its exposures first.
     The columns of FILE are kept, in order; estimate, lower and upper are added. Every estimate is a rate per unit of
     exposure, read off the prior that all rows share.
 
