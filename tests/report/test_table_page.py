@@ -1,6 +1,7 @@
 """The report as a reader meets it: a file opened in a real browser, without a network."""
 
 import csv
+import re
 import shutil
 import subprocess
 import sys
@@ -162,6 +163,36 @@ def test_what_holds_for_all_groups_stands_before_the_first_of_them(tmp_path):
     assert "estimated by priorformer from all units of its region together" in " ".join(html.split())
     first = html.index("What shrinkage did in region north")
     assert html.index("About all groups") < html.index("Few rows to learn a prior from") < first
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said", "drawn"),
+    [
+        ({"a": 9, "b": 1, "c": 1}, "Pictures are shown for the largest of 3 groups", ["a"]),
+        ({"a": 9, "b": 3, "c": 1}, "Pictures are shown for the 2 largest of 3 groups", ["a", "b"]),
+        ({"a": 1, "b": 1}, "No group has more than one unit", []),
+    ],
+)
+def test_groups_of_one_unit_have_no_pictures(tmp_path, sizes, said, drawn):
+    rows = "".join(f"{group},{i}\n" for group, size in sizes.items() for i in range(size))
+    (tmp_path / "t.csv").write_text("region,claims\n" + rows)
+    command = [
+        "ebformer",
+        "report",
+        "t.csv",
+        "--count",
+        "claims",
+        "--group",
+        "region",
+        "--method",
+        "gamma",
+        "-o",
+        "r.html",
+    ]
+    subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, check=True, capture_output=True)
+    html = (tmp_path / "r.html").read_text()
+    assert said in html
+    assert re.findall("What shrinkage did in region (.)", html) == drawn
 
 
 def test_a_long_total_stays_on_one_line(tmp_path, browser):

@@ -26,7 +26,7 @@ from ebformer.tally import Tally
 MOST_ROWS = 2000
 """Rows in the page's table: enough to browse, few enough for a phone."""
 MOST_GROUPS = 6
-"""Groups with pictures of their own, the largest first."""
+"""Groups with pictures of their own, the largest first; one of a single unit has nothing to show."""
 EXTREMES = 12
 """Units at either end of the caterpillar plot."""
 
@@ -90,13 +90,16 @@ def _group_sections(table: Shrunken, tallies: Mapping[str | None, Tally]) -> lis
     notes = [
         f"{note[0].upper()}{note[1:]}." for note in narrow_intervals(table.fit) + remarks(table.fit, table.observations)
     ]
-    if len(largest) > MOST_GROUPS:
-        notes.append(f"Pictures are shown for the {MOST_GROUPS} largest of {len(largest)} groups; the rows have all.")
     if table.fit.columns.group is None:
         return [_group_section(table, None, tallies[None], "", notes)]
+    drawn = [group for group in largest[:MOST_GROUPS] if tallies[group].n > 1]
+    if not drawn:
+        notes.append("No group has more than one unit, so there is nothing to learn from and nothing to draw.")
+    elif len(drawn) < len(largest):
+        which = "the largest" if len(drawn) == 1 else f"the {len(drawn)} largest"
+        notes.append(f"Pictures are shown for {which} of {len(largest):,} groups; the rows have all.")
     apart = [
-        _group_section(table, group, tallies[group], f" in {table.fit.columns.group} {group}", [])
-        for group in largest[:MOST_GROUPS]
+        _group_section(table, group, tallies[group], f" in {table.fit.columns.group} {group}", []) for group in drawn
     ]
     return [Section("About all groups", notes), *apart] if notes else apart
 
