@@ -43,8 +43,9 @@ def test_a_part_of_a_year_does_not_press_all_estimates_to_the_ground() -> None:
     assert axes.get_ylim()[1] == pytest.approx(1.05 * top)
 
 
-def test_ticks_of_a_count_are_whole_numbers() -> None:
-    tally = Tally([0, 1, 2, 3], [30, 20, 6, 1])
+@pytest.mark.parametrize("counts", [[0, 1, 2, 3], [0, 0, 0, 0]])
+def test_ticks_of_a_count_are_whole_numbers(counts: list[int]) -> None:
+    tally = Tally(counts, [30, 20, 6, 1])
     ticks = rootogram(tally, CATALOGUE["gamma"](tally)).axes[0].get_xticks()
     assert ticks.tolist() == np.round(ticks).tolist()
 

@@ -192,6 +192,7 @@ def test_groups_of_one_unit_have_no_pictures(tmp_path, sizes, said, drawn):
     subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, check=True, capture_output=True)
     html = (tmp_path / "r.html").read_text()
     assert said in html
+    assert ">a: 0</text>" in html  # a unit without a name
     assert re.findall("What shrinkage did in region (.)", html) == drawn
 
 

@@ -133,7 +133,7 @@ def _hang(axes: Axes, tally: Tally, rule: Rule) -> None:
     axes.axhline(0.0, color=INK, linewidth=0.8)
     axes.set(xlabel="count", ylabel="square root of units", title="Does the model fit?")
     axes.set_ylim(top=1.08 * float(fitted.max()))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.legend(loc="upper right")
 
 

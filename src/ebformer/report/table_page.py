@@ -183,8 +183,8 @@ def _has_intervals(table: Shrunken) -> bool:
 def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
     """What to call units: by the first column that plays no other part and tells them apart, text before whole numbers.
 
-    Else by the first text, a region perhaps; a unit that has none is called by its count, and its exposure where it has
-    one.
+    Else by the first text, a region perhaps; a unit that has none is called by its count, with its group and its exposure
+    where it has them.
     """
     columns: Columns = table.fit.columns
     taken = {columns.count, columns.exposure, columns.group, *table.fit.new_columns(table.wanted)}
@@ -200,8 +200,11 @@ def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
             return [f"{name} {entry}" for entry in entries]
     for entries in texts.values():
         return entries
-    exposure = columns.exposure
-    return [f"{row[columns.count]}" + (f" in {row[exposure]}" if exposure else "") for row in rows]
+    group, exposure = columns.group, columns.exposure
+    return [
+        (f"{row[group]}: " if group else "") + f"{row[columns.count]}" + (f" in {row[exposure]}" if exposure else "")
+        for row in rows
+    ]
 
 
 def _comparison(scores: Sequence[Score], columns: Columns) -> Section:
