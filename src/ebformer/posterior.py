@@ -63,7 +63,7 @@ def probabilities(q: ArrayLike) -> Floats:
     >>> probabilities([0.05, 0.95]).tolist()
     [0.05, 0.95]
     """
-    levels = np.asarray(q, dtype=np.float64)
+    levels = _numbers(q, "the level of a quantile")
     bad = ~((levels >= 0) & (levels <= 1))
     if bad.any():
         raise InputError(f"the level of a quantile is {levels[bad].flat[0]:g}: give a probability between 0 and 1")
@@ -76,10 +76,18 @@ def thresholds(c: ArrayLike) -> Floats:
     >>> thresholds([-1, 0.5]).tolist()
     [-1.0, 0.5]
     """
-    levels = np.asarray(c, dtype=np.float64)
+    levels = _numbers(c, "the rate to exceed")
     if np.isnan(levels).any():
         raise InputError("the rate to exceed is nan: give a number")
     return levels
+
+
+def _numbers(given: ArrayLike, name: str) -> Floats:
+    """An array of numbers, or an `InputError` that says what should have been some."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is {given!r}: give numbers") from error
 
 
 def at_once(prior: AnyPrior | None) -> int:

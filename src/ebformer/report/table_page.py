@@ -183,7 +183,7 @@ def _has_intervals(table: Shrunken) -> bool:
 def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
     """What to call units: by the first column that plays no other part and tells them apart, text before whole numbers.
 
-    Else by the first text, a region perhaps; a unit that has none is called by its count, with its group and its exposure
+    Else by the first text, a region perhaps; a unit that has none is called by its count, with its group and exposure
     where it has them.
     """
     columns: Columns = table.fit.columns
