@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "ebformer"
 
 LAYERS = [
     {"errors", "atomic"},
-    {"tally", "prior", "channel"},
+    {"tally", "prior", "channel", "posteriors"},
     {"posterior"},
     {"predictive"},
     {"rule"},

@@ -228,6 +228,12 @@ def test_what_an_atom_of_a_grid_bears_is_spread_over_its_cell(prior: Prior, x: i
     assert after.quantile(0.95) <= high * (1 + 1e-9)
 
 
+def test_draws_from_a_grid_follow_its_distribution_function() -> None:
+    after = posterior(GridPrior([0.5, 1.0, 2.0, 4.0], [0.2, 0.3, 0.3, 0.2]), 1)
+    draws = after.sample(20_000, np.random.default_rng(0))
+    assert stats.kstest(draws, lambda c: 1 - after.exceeds(c)).pvalue > 0.01
+
+
 @given(priors(), st.floats(0.1, 10))
 def test_the_cells_of_a_grid_touch_hold_their_atoms_and_scale_with_the_rates(prior: Prior, factor: float) -> None:
     grid = GridPrior(prior.atoms, prior.weights)

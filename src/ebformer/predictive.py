@@ -12,18 +12,8 @@ from scipy import special
 
 from ebformer.channel import Poisson, log_peak, negative_binomial_log_pmf
 from ebformer.errors import InputError
-from ebformer.posterior import (
-    AnyPrior,
-    DiscretePosterior,
-    Floats,
-    GammaPosterior,
-    Summarised,
-    log_marginal,
-    observations,
-    posterior,
-    probabilities,
-    tails,
-)
+from ebformer.posterior import AnyPrior, Floats, log_marginal, observations, posterior
+from ebformer.posteriors import DiscretePosterior, GammaPosterior, Summarised, probabilities, tails
 
 Ints = NDArray[np.int64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.posterior import DiscretePosterior, Floats, GridPosterior, Posterior
+from ebformer.posteriors import DiscretePosterior, Floats, GridPosterior, Posterior
 
 NODES, NODE_WEIGHTS = (0.5 * v + s for v, s in zip(np.polynomial.legendre.leggauss(24), (0.5, 0.0), strict=True))
 """Gauss-Legendre quadrature on [0, 1]."""

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from ebformer.atomic import replacing
 from ebformer.errors import ExposureError, InputError, NoPriorError, WeightsError
-from ebformer.posterior import AnyPrior, Floats, Posterior, bayes_rule, observations, posterior
+from ebformer.posterior import AnyPrior, bayes_rule, observations, posterior
+from ebformer.posteriors import Floats, Posterior
 from ebformer.predictive import Predictive, predictive
 from ebformer.prior import GammaPrior, GridPrior, Prior
 from ebformer.tally import exposures

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from ebformer.atomic import replacing
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.errors import InputError
-from ebformer.posterior import at_once, tails
+from ebformer.posterior import at_once
+from ebformer.posteriors import tails
 from ebformer.prior import Prior
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
