@@ -34,25 +34,24 @@ class PriorformerRecipe:
     tallies: int = 32
     """Per step."""
     sizes: tuple[tuple[int, int, float], ...] = (
-        (64, 40_000, 0.45),
-        (64, 2_000, 0.2),
-        (1, 64, 0.15),
+        (64, 40_000, 0.3),
+        (64, 400, 0.4),
+        (1, 64, 0.1),
         (1, 2_000_000, 0.2),
     )
-    """From, to, how often: most data sets have hundreds or thousands of units, most is to be learnt below two thousand,
-    and few units must make for wide intervals."""
+    """From, to, how often: most is to be learnt where samples are too small to speak for themselves."""
     worlds_change_at: tuple[int, int] = (64, 400)
     worlds: dict[str, tuple[int, int, int]] = field(
         default_factory=lambda: {
-            "neural": (12, 20, 6),
-            "coarse dirichlet": (1, 1, 1),
-            "dirichlet": (1, 1, 2),
+            "neural": (12, 24, 4),
+            "coarse dirichlet": (1, 0, 1),
+            "dirichlet": (1, 0, 2),
             "fine dirichlet": (1, 0, 7),
             "few": (2, 1, 1),
             "spaced": (1, 0, 1),
             "smooth": (2, 1, 1),
-            "everyday": (8, 5, 4),
-            "edged": (4, 3, 9),
+            "everyday": (8, 4, 4),
+            "edged": (4, 2, 11),
         }
     )
     """Tallies of each world in a step of 32: below 64 units, below 400, and from there on, by `worlds_change_at`.

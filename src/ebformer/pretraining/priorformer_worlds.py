@@ -146,7 +146,7 @@ def edged(rng: np.random.Generator, top: float) -> Draw:
     Rates have hard limits where something saturates. The edge lies one of the bell's deviations below its centre
     to one and a half above it, so it always matters; the comb's gaps are 0.8 to 3 deviations of the noise.
     """
-    end, comb, piled = 2 * np.sqrt(top), rng.random() < 0.5, rng.random() < 0.5
+    end, comb, piled = 2 * np.sqrt(top), rng.random() < 2 / 3, rng.random() < 0.5
     width = log_uniform(rng, 0.7, 6.0)
     centre = end + width * rng.uniform(-1.5, 1.0)
     gap = log_uniform(rng, 0.8, 3.0) if comb else 0.05
