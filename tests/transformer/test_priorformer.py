@@ -102,6 +102,15 @@ def test_stretches_of_silence_may_be_left_out(dtype: type, monkeypatch: pytest.M
     assert long.weights[~np.isin(long.atoms, short.atoms)].sum() < 1e-9
 
 
+@pytest.mark.parametrize("largest", [5_000, 1_000_000_000])
+def test_a_later_count_in_a_stretch_that_was_left_out_is_left_nearly_alone(largest: int) -> None:
+    """No unit speaks there, so the count alone does: 1,500 must not become 2,300, where the grid goes on."""
+    prior = Priorformer(zoo.load("priorformer")).prior(Tally([0, 1, 2, 3, 9, largest], [20, 20, 10, 5, 1, 1]))
+    x = np.geomspace(500, largest / 1.5, 200).astype(np.int64)
+    assert (np.abs(bayes_rule(prior, x) - x) < 2 * np.sqrt(x) + 0.025 * x).all()
+    assert len(prior) < 3000
+
+
 def test_on_an_ordinary_range_nothing_is_left_out_or_taken_together() -> None:
     """Counts below a thousand, exposures within two decades."""
     rng = np.random.default_rng(0)

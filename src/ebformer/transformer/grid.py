@@ -29,7 +29,7 @@ REACH, PIECE, SPAN = 13.0, 512, 32.0
 """Many atoms are not held against all observations, but against at most PIECE of them within SPAN noise deviations of
 each other, and then only the atoms within REACH deviations of one of these."""
 FINENESS = 8.0
-"""Atoms are taken together as far as 1 / FINENESS of the noise of a unit, in atoms, and of their distance from 0."""
+"""Atoms taken together span at most SPACING / FINENESS of the noise of a unit and of their distance from 0, in u."""
 NEGLIGIBLE = 1e-20
 """The least relative likelihood, ten deviations off: zeros would have no logarithm, and denormal numbers are slow."""
 
@@ -100,7 +100,7 @@ def heard(x: NDArray[Any], exposure: NDArray[Any] | float, margin: int) -> NDArr
 
 
 def strides(exposure: Floats) -> NDArray[np.int64]:
-    """How many neighbouring atoms a unit may take for one: a power of two, 1 down to 1 / 256 of the mean exposure.
+    """How many neighbouring atoms a unit may take for one: a power of two, 1 above 1 / 256 of the mean exposure.
 
     >>> strides(np.array([1.0, 1e-2, 1e-3, 1e-4])).tolist()
     [1, 1, 2, 8]
