@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
@@ -216,16 +216,26 @@ def test_what_an_atom_of_a_grid_bears_is_spread_over_its_cell(prior: Prior, x: i
     P(SMR > 1) must not depend on which side of 1 the nearest point of the grid happens to lie.
     """
     grid = GridPrior(prior.atoms, prior.weights)
+    assume(len(grid) == 1 or np.diff(np.sqrt(grid.atoms)).min() > 1e-3)  # narrower cells hold few numbers
     after, plain = posterior(grid, x), posterior(prior, x)
     between = (grid.edges[1:] + grid.edges[:-1]) / 2
-    assert after.exceeds(grid.edges[1:]) == pytest.approx(plain.exceeds(grid.atoms), abs=1e-12)
+    assert after.exceeds(grid.edges[1:]) == pytest.approx(plain.exceeds(grid.atoms), abs=1e-9)
     if len(grid) > 1:
         ends = after.exceeds(grid.edges)
-        assert after.exceeds(between) == pytest.approx((ends[1:] + ends[:-1]) / 2, abs=1e-12)
+        assert after.exceeds(between) == pytest.approx((ends[1:] + ends[:-1]) / 2, abs=1e-9)
         assert 1 - after.exceeds(after.quantile(q)) == pytest.approx(q, abs=1e-9)
     low, high = after.interval(0.9)
     assert low <= after.quantile(0.05) * (1 + 1e-9)
     assert after.quantile(0.95) <= high * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kind", [Prior, GridPrior])
+def test_no_probability_exceeds_one(kind: type[Prior]) -> None:
+    """Hundreds of weights add up to 1 only up to rounding."""
+    weights = np.random.default_rng(0).random(400)
+    after = posterior(kind(np.linspace(0.5, 20.0, 400), weights / weights.sum()), np.arange(100))
+    assert (after.weights.sum(axis=-1) > 1).any()
+    assert after.exceeds([-1.0, 0.1]).max() <= 1
 
 
 def test_draws_from_a_grid_follow_its_distribution_function() -> None:

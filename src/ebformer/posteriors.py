@@ -83,8 +83,12 @@ class DiscretePosterior(Summarised):
 
     def exceeds(self, c: ArrayLike) -> Floats:
         levels = thresholds(c)
-        above = self.atoms > levels.reshape(-1, 1)
-        return np.asarray((self.weights @ above.T.astype(np.float64)).reshape(self.weights.shape[:-1] + levels.shape))
+        return self._probability((self.atoms > levels.reshape(-1, 1)).astype(np.float64), levels)
+
+    def _probability(self, shares: Floats, levels: Floats) -> Floats:
+        """x.shape + levels.shape, from the share [levels, k] of every atom that counts; rounding takes none above 1."""
+        found = np.minimum(self.weights @ shares.T, 1.0)
+        return np.asarray(found.reshape(self.weights.shape[:-1] + levels.shape))
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         return np.asarray(self.atoms[self._drawn(n, rng)])
@@ -104,7 +108,7 @@ class DiscretePosterior(Summarised):
 class GridPosterior(DiscretePosterior):
     """The posterior of a `GridPrior`: what an atom bears is spread evenly over its cell, edges [k + 1].
 
-    Only intervals hold whole cells, so that they are never too short for the grid.
+    Only intervals hold whole cells, so that they are never too short for the grid; mean and variance are the atoms'.
 
     >>> after = GridPosterior(np.array([0.0, 1.0, 4.0]), np.array([0.0, 0.8, 0.2]), np.array([0.0, 0.25, 2.25, 4.0]))
     >>> after.interval(0.5), after.exceeds([0.25, 1.25, 2.25]).round(3).tolist()
@@ -128,7 +132,7 @@ class GridPosterior(DiscretePosterior):
         with np.errstate(over="ignore"):  # a cell may be as narrow as numbers get
             above = (self.edges[1:] - levels.reshape(-1, 1)) / np.where(width > 0, width, 1.0)
         above = np.where(width > 0, np.clip(above, 0.0, 1.0), self.atoms > levels.reshape(-1, 1))
-        return np.asarray((self.weights @ above.T).reshape(self.weights.shape[:-1] + levels.shape))
+        return self._probability(above, levels)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         at = self._drawn(n, rng)
