@@ -65,7 +65,7 @@ def compare(
     With x the whole count, y the held-out part, s = t / folds its exposure and theta' the estimate,
     theta'^2 - 2 theta' y / s + x (x - 1) / t^2 has mean (theta' - theta)^2: what a method is worth against the hidden
     rates, without knowing them. (The last term is the mean of y (y - 1) / s^2 over all ways to thin x, so that the risk
-    does not hang on the seed.) `fitted` is told the name of every method that is through.
+    hardly hangs on the seed.) `fitted` is told the name of every method that is through.
 
     >>> from ebformer.estimators.catalogue import CATALOGUE
     >>> counts = np.random.default_rng(0).poisson(np.random.default_rng(1).gamma(2.0, 1.0, 500))
