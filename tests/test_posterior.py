@@ -216,6 +216,7 @@ def test_what_an_atom_of_a_grid_bears_is_spread_over_its_cell(prior: Prior, x: i
     P(SMR > 1) must not depend on which side of 1 the nearest point of the grid happens to lie.
     """
     grid = GridPrior(prior.atoms, prior.weights)
+    assume(grid.atoms[0] > 0)
     assume(len(grid) == 1 or np.diff(np.sqrt(grid.atoms)).min() > 1e-3)  # narrower cells hold few numbers
     after, plain = posterior(grid, x), posterior(prior, x)
     between = (grid.edges[1:] + grid.edges[:-1]) / 2
@@ -236,6 +237,15 @@ def test_no_probability_exceeds_one(kind: type[Prior]) -> None:
     after = posterior(kind(np.linspace(0.5, 20.0, 400), weights / weights.sum()), np.arange(100))
     assert (after.weights.sum(axis=-1) > 1).any()
     assert after.exceeds([-1.0, 0.1]).max() <= 1
+
+
+def test_a_rate_of_zero_stays_a_point_of_a_grid() -> None:
+    """P(theta > 0) is the share of units that can have events at all."""
+    after, plain = (posterior(kind([0.0, 0.5, 1.0], [0.6, 0.2, 0.2]), [0, 1]) for kind in (GridPrior, Prior))
+    assert after.exceeds([0.0, 1e-6]) == pytest.approx(plain.exceeds([0.0, 1e-6]))
+    assert after.quantile(0.5)[0] == 0
+    draws = after.sample(10_000, np.random.default_rng(0))
+    assert np.mean(draws > 0, axis=-1) == pytest.approx(after.exceeds(0.0), abs=0.02)
 
 
 def test_draws_from_a_grid_follow_its_distribution_function() -> None:

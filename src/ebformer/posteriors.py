@@ -108,7 +108,8 @@ class DiscretePosterior(Summarised):
 class GridPosterior(DiscretePosterior):
     """The posterior of a `GridPrior`: what an atom bears is spread evenly over its cell, edges [k + 1].
 
-    Only intervals hold whole cells, so that they are never too short for the grid; mean and variance are the atoms'.
+    A rate of 0 stays a point, since some units may have no events at all. Only intervals hold whole cells, so that they
+    are never too short for the grid; mean and variance are the atoms'.
 
     >>> after = GridPosterior(np.array([0.0, 1.0, 4.0]), np.array([0.0, 0.8, 0.2]), np.array([0.0, 0.25, 2.25, 4.0]))
     >>> after.interval(0.5), after.exceeds([0.25, 1.25, 2.25]).round(3).tolist()
@@ -117,26 +118,31 @@ class GridPosterior(DiscretePosterior):
 
     edges: Floats
 
+    @property
+    def ends(self) -> Floats:
+        """Up to where each atom is spread, [k]."""
+        return np.where(self.atoms == 0, 0.0, self.edges[1:])
+
     def quantile(self, q: ArrayLike) -> Floats:
         levels = probabilities(q)
         at = self._reached(levels.reshape(-1))
         reached = np.take_along_axis(np.cumsum(self.weights, axis=-1), at, axis=-1)
         held = np.take_along_axis(self.weights, at, axis=-1)
         beyond = np.clip((reached - levels.reshape(-1)) / np.maximum(held, np.finfo(float).tiny), 0.0, 1.0)
-        found = self.edges[at + 1] - beyond * (self.edges[at + 1] - self.edges[at])
+        found = self.ends[at] - beyond * (self.ends[at] - self.edges[at])
         return np.asarray(found.reshape(self.weights.shape[:-1] + levels.shape))
 
     def exceeds(self, c: ArrayLike) -> Floats:
         levels = thresholds(c)
-        width = np.diff(self.edges)
+        width = self.ends - self.edges[:-1]
         with np.errstate(over="ignore"):  # a cell may be as narrow as numbers get
-            above = (self.edges[1:] - levels.reshape(-1, 1)) / np.where(width > 0, width, 1.0)
+            above = (self.ends - levels.reshape(-1, 1)) / np.where(width > 0, width, 1.0)
         above = np.where(width > 0, np.clip(above, 0.0, 1.0), self.atoms > levels.reshape(-1, 1))
         return self._probability(above, levels)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         at = self._drawn(n, rng)
-        return np.asarray(rng.uniform(self.edges[at], self.edges[at + 1]))
+        return np.asarray(rng.uniform(self.edges[at], self.ends[at]))
 
     def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         first, last = (self._reached(np.asarray(tail)) for tail in tails(level))

@@ -90,8 +90,8 @@ class Prior:
 class GridPrior(Prior):
     """A prior on a grid: each atom stands for a cell of rates, half-way to its neighbours in sqrt(theta).
 
-    Posterior means are those of a `Prior`, but quantiles, draws and P(theta > c) spread an atom over its cell, and an
-    interval ends at the edges of cells: what lies between two points of the grid is not left out.
+    Posterior means are those of a `Prior`, but quantiles, draws and P(theta > c) spread an atom over its cell (0 stays
+    a point), and an interval ends at the edges of cells: what lies between two points of the grid is not left out.
 
     >>> GridPrior([0.0, 1.0, 4.0], [0.2, 0.5, 0.3]).edges.tolist()
     [0.0, 0.25, 2.25, 6.25]
