@@ -105,7 +105,8 @@ class Fit:
 
     def new_columns(self, wanted: Wanted) -> list[str]:
         """The names of the columns that `answers` gives."""
-        certain = wanted.interval is not None or all(rule.prior is not None for rule in self.rules.values())
+        asked = wanted.interval is not None or wanted.above is not None
+        certain = asked or all(rule.prior is not None for rule in self.rules.values())
         return (
             ["estimate"]
             + (["lower", "upper"] if certain else [])
@@ -127,10 +128,10 @@ class Fit:
                 after = rule.posterior(x[at], t[at])
                 columns["estimate"][at] = after.mean
                 columns["lower"][at], columns["upper"][at] = after.interval(wanted.level)
+                if wanted.above is not None:
+                    columns["p_above"][at] = after.exceeds(wanted.above)
             else:
                 columns["estimate"][at] = rule(x[at], t[at])
-            if wanted.above is not None:
-                columns["p_above"][at] = rule.posterior(x[at], t[at]).exceeds(wanted.above)
             if wanted.future is not None:
                 ahead = rule.predict(x[at], t[at], wanted.future)
                 columns["predicted"][at] = ahead.mean

@@ -82,23 +82,6 @@ def extent(x: NDArray[Any], exposure: NDArray[Any] | float = 1.0) -> tuple[int, 
     return first, int(np.ceil((max(top, MARGIN) - LOWEST) / width))
 
 
-def heard(x: NDArray[Any], exposure: NDArray[Any] | float, margin: int) -> NDArray[np.intp]:
-    """The cells of a tally's extent that are at most `margin` cells from those that an observation speaks about.
-
-    Stretches of silence are all alike, so their middles can be left out: neighbours of what is left look the same.
-
-    >>> heard(np.array([3]), 1.0, 64).size, heard(np.array([3, 10**6]), 1.0, 64).size, extent(np.array([3, 10**6]))
-    (16, 196, (0, 4009))
-    """
-    first, last = extent(x, exposure)
-    middle, far = 2.0 * np.sqrt(x / exposure), REACH / np.sqrt(exposure)
-    opens, closes = ((end - LOWEST) / (SPACING * PER_CELL) - first for end in (middle - far, middle + far))
-    changes = np.zeros(last - first + 1, dtype=np.int64)
-    np.add.at(changes, np.clip(np.floor(opens) - margin, 0, last - first).astype(np.intp), 1)
-    np.add.at(changes, np.clip(np.ceil(closes) + margin, 0, last - first).astype(np.intp), -1)
-    return first + np.flatnonzero(np.cumsum(changes[:-1]))
-
-
 def strides(exposure: Floats) -> NDArray[np.int64]:
     """How many neighbouring atoms a unit may take for one: a power of two, 1 above 1 / 256 of the mean exposure.
 

@@ -39,7 +39,6 @@ from ebformer.transformer.grid import (
     atoms,
     coordinate,
     extent,
-    heard,
     rate,
     strides,
 )
@@ -58,8 +57,6 @@ POLISH, MOST_POLISH, WORTHWHILE = 20, 200, 6.0
 """EM steps at a time and in all, and the gain in log-likelihood that makes them worth it."""
 LARGEST_GRID = 2**17
 """Cells; enough for counts from 0 to a thousand million."""
-BRIDGE = 0.02
-"""The distance of two atoms relative to u where the grid was silent, and left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,16 +97,15 @@ class Priorformer:
                 f"at the mean exposure counts would reach up to {float(np.max(x / exposure)):,.0f}, "
                 "too wide a range for priorformer: count in larger units, or take gamma"
             )
-        cells = heard(x, exposure, 2 * self.weights.config.reach)
-        theta, n = atoms(first, last).reshape(-1, PER_CELL)[cells - first].ravel(), float(count.sum())
+        theta, n = atoms(first, last), float(count.sum())
         likelihood = Likelihood.of(x, exposure, theta, self.dtype)
-        u = LOWEST + SPACING * (PER_CELL * cells + (PER_CELL - 1) / 2)
+        u = LOWEST + SPACING * (PER_CELL * np.arange(first, last) + (PER_CELL - 1) / 2)
         share: Array = (count / n).astype(self.dtype)
         log_weights = self.answer(likelihood, share, n, u)
         if n > MANY:
             log_weights = polished(likelihood, share, n, log_weights)
         weights = np.exp(log_weights.astype(np.float64))
-        return bridged(theta, weights / weights.sum())
+        return theta, weights / weights.sum()
 
     def answer(self, likelihood: Likelihood, share: Array, n: float, u: Array) -> Array:
         """Log-weights of the atoms after the last block."""
@@ -172,25 +168,6 @@ class Priorformer:
         decays = [np.exp(root / -scale) for scale in (1.0, 4.0, 16.0)]
         static = [near.clip(-3.0, 12.0) / 4.0, np.full(len(u), log_n / 10.0), *decays, np.minimum(u, 0.5)]
         return np.stack(static).astype(em.dtype)
-
-
-def bridged(theta: Array, weights: Array) -> tuple[Array, Array]:
-    """Atoms in the stretches that were left out, too, where a later count may fall, of the weight per u at their ends.
-
-    >>> points, weights = bridged(np.array([400.0, 420.25]), np.array([0.75, 0.25]))
-    >>> points.round(1).tolist(), weights.round(2).tolist()
-    ([400.0, 410.0, 420.2], [0.2, 0.74, 0.07])
-    """
-    u = coordinate(theta)
-    gaps = [(u[i], u[i + 1]) for i in np.flatnonzero(np.diff(u) > 1.5 * SPACING)]
-    if not gaps:
-        return theta, weights
-    sizes = [math.ceil(math.log(end / start) / BRIDGE) for start, end in gaps]
-    added = np.concatenate([np.geomspace(*gap, size + 1)[1:-1] for gap, size in zip(gaps, sizes, strict=True)])
-    shares = np.exp(np.interp(added, u, np.log(weights))) * BRIDGE * added / SPACING
-    points, weights = np.append(theta, rate(added)), np.append(weights, shares)
-    order = np.argsort(points)
-    return points[order], weights[order] / weights.sum()
 
 
 def spread(theta: Array, weights: Array) -> tuple[Array, Array]:
