@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ebformer.channel import Poisson, deviance, negative_binomial_log_pmf
+from ebformer.channel import Poisson, deviance, negative_binomial_cdf, negative_binomial_log_pmf
 
 getcontext().prec = 60
 
@@ -66,6 +66,7 @@ def test_negative_binomial_is_the_gamma_mixture(shape: float, mean: float) -> No
     x = np.arange(400)
     expected = stats.nbinom.logpmf(x, shape, shape / (shape + mean))
     assert negative_binomial_log_pmf(x, shape, mean) == pytest.approx(expected, rel=1e-10)
+    assert negative_binomial_cdf(x, shape, mean) == pytest.approx(np.cumsum(np.exp(expected)), rel=1e-10)
 
 
 def test_negative_binomial_tends_to_poisson() -> None:
@@ -74,3 +75,4 @@ def test_negative_binomial_tends_to_poisson() -> None:
     naive = [lgamma(k + shape) - lgamma(shape) - lgamma(k + 1) - 3.0 + k * log(3.0 / shape) for k in x]
     assert negative_binomial_log_pmf(x, shape, 3.0) == pytest.approx(limit, rel=1e-9)
     assert np.abs(np.array(naive) - limit).max() > 1e-6
+    assert negative_binomial_cdf(x, shape, 3.0) == pytest.approx(np.cumsum(np.exp(limit)), rel=1e-9)

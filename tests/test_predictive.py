@@ -44,6 +44,20 @@ def test_a_quantile_is_the_smallest_count_that_reaches_the_level(prior: Prior | 
     assert at == 0 or after.cdf(at - 1) < q
 
 
+@pytest.mark.parametrize("prior", PRIORS)
+def test_a_quantile_does_not_depend_on_the_others_that_are_asked_for(prior: Prior | GammaPrior) -> None:
+    after, levels = predictive(prior, [0, 9]), [0.0, 0.3, 0.99]
+    assert after.quantile(levels).T.tolist() == [after.quantile(level).tolist() for level in levels]
+    assert after.quantile(levels)[:, 0].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_over_a_long_time_quantiles_of_the_next_count_are_those_of_the_rate(prior: Prior | GammaPrior) -> None:
+    assert predictive(prior, 4, future=1e17).quantile([0.2, 0.99]) / 1e17 == pytest.approx(
+        posterior(prior, 4).quantile([0.2, 0.99]), rel=1e-7
+    )
+
+
 def test_a_negative_binomial_has_the_published_quantiles() -> None:
     after = predictive(GammaPrior(2.0, 1.0), np.arange(6), future=3.0)
     levels = np.array([0.05, 0.5, 0.95, 0.999])

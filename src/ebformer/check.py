@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from ebformer.channel import negative_binomial_cdf
 from ebformer.posterior import AnyPrior, Floats, at_once, log_marginal
 from ebformer.prior import GammaPrior
 from ebformer.tally import Tally
@@ -99,7 +100,7 @@ def marginal_cdf(prior: AnyPrior, x: NDArray[np.int64], t: Floats) -> Floats:
     0.5677
     """
     if isinstance(prior, GammaPrior):
-        return np.asarray(special.betainc(prior.shape, x + 1.0, prior.rate / (prior.rate + t)))  # negative binomial
+        return negative_binomial_cdf(x, prior.shape, prior.shape * t / prior.rate)
     return np.asarray(special.gammaincc(x[:, None] + 1.0, t[:, None] * prior.atoms) @ prior.weights)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ebformer.channel import Poisson, log_peak, negative_binomial_log_pmf
+from ebformer.channel import Poisson, log_peak, negative_binomial_cdf, negative_binomial_log_pmf
 from ebformer.errors import InputError
 from ebformer.posterior import AnyPrior, Floats, log_marginal, observations, posterior
 from ebformer.posteriors import DiscretePosterior, GammaPosterior, Summarised, probabilities, tails
@@ -125,11 +125,11 @@ class NegativeBinomial(Summarised):
         return _on_counts(lambda whole: np.exp(negative_binomial_log_pmf(whole, shape, mean)), counts)
 
     def cdf(self, y: ArrayLike) -> Floats:
-        return _negative_binomial_cdf(*self._against(y))
+        return negative_binomial_cdf(*self._against(y))
 
     def quantile(self, q: ArrayLike) -> Ints:
         _, shape, mean = self._against(np.zeros(1))
-        return _integer_quantile(lambda y: _negative_binomial_cdf(y, shape, mean), _below_one(q), self.shape.shape)
+        return _integer_quantile(lambda y: negative_binomial_cdf(y, shape, mean), _below_one(q), self.shape.shape)
 
     def interval(self, level: float = 0.9) -> tuple[Ints, Ints]:
         low, high = tails(level)
@@ -163,19 +163,14 @@ def _poisson_cdf(y: Floats, rate: Floats) -> Floats:
     return np.asarray(np.where(y < 0, 0.0, special.gammaincc(np.maximum(np.floor(y), 0) + 1.0, rate)))
 
 
-def _negative_binomial_cdf(y: Floats, shape: Floats, mean: Floats) -> Floats:
-    above = np.maximum(np.floor(y), 0) + 1.0
-    return np.asarray(np.where(y < 0, 0.0, special.betaincc(above, shape, mean / (shape + mean))))
-
-
 def _integer_quantile(cdf: Callable[[Floats], Floats], levels: Floats, shape: tuple[int, ...]) -> Ints:
     """The smallest y >= 0 with cdf(y) >= level, by doubling and bisection; cdf keeps the shape, shape + (levels,)."""
     flat = np.broadcast_to(levels.reshape(-1), (*shape, levels.size)) * (1 - 1e-14)
     below, above = np.full(flat.shape, -1.0), np.ones(flat.shape)
     while bool(np.any(short := cdf(above) < flat)):
         below, above = np.where(short, above, below), np.where(short, 2 * above, above)
-    while bool(np.any(above - below > 1)):
-        middle = np.floor((below + above) / 2)
+    # Beyond 2^53 neighbouring floats are further apart than counts, so that what ends the search is no count between.
+    while bool(np.any((below < (middle := np.maximum(np.floor((below + above) / 2), 0.0))) & (middle < above))):
         reached = cdf(middle) >= flat
         below, above = np.where(reached, below, middle), np.where(reached, middle, above)
     return above.astype(np.int64).reshape(shape + levels.shape)
