@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
-from typing import Protocol
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,41 +14,39 @@ from scipy import special
 from ebformer.errors import InputError
 
 Floats = NDArray[np.float64]
+Number = TypeVar("Number", bound=np.generic)
 
 
-class Posterior(Protocol):
-    """What is known of theta after seeing x; every answer has the shape of x, unless it says otherwise."""
+class Distribution(ABC, Generic[Number]):
+    """One distribution per unit, of its rate or its next count; answers have the shape of x, unless they say otherwise.
 
-    @property
-    def mean(self) -> Floats:
-        """E[theta | x]."""
-
-    @property
-    def variance(self) -> Floats:
-        """Var[theta | x]."""
-
-    def quantile(self, q: ArrayLike) -> Floats:
-        """The smallest t with P(theta <= t | x) >= q; shape x.shape + q.shape."""
-
-    def exceeds(self, c: ArrayLike) -> Floats:
-        """P(theta > c | x); shape x.shape + c.shape."""
-
-    def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draws from the posterior; shape x.shape + (n,)."""
-
-    def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
-        """The equal-tailed interval that holds theta with probability `level`."""
-
-
-class Summarised:
-    """Prints as its kind and its means: the weights of hundreds of atoms would fill a notebook.
+    It prints as its kind and its means: the weights of hundreds of atoms would fill a notebook.
 
     >>> GammaPosterior(np.array([2.0, 6.0]), np.array([2.0, 2.0]))
     GammaPosterior(2 units, means from 1 to 3)
     """
 
+    @property
+    @abstractmethod
+    def mean(self) -> Floats:
+        """The expected value given x."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> Floats:
+        """The variance given x."""
+
+    @abstractmethod
+    def quantile(self, q: ArrayLike) -> NDArray[Number]:
+        """The smallest value v with P(at most v | x) >= q; shape x.shape + q.shape."""
+
+    def interval(self, level: float = 0.9) -> tuple[NDArray[Number], NDArray[Number]]:
+        """The equal-tailed interval that holds the value with probability `level`, at least."""
+        low, high = tails(level)
+        return self.quantile(low), self.quantile(high)
+
     def __repr__(self) -> str:
-        mean: Floats = np.asarray(self.mean)  # type: ignore[attr-defined]
+        mean = self.mean
         if mean.size < 2:
             what = f"1 unit, mean {float(mean.item()):.4g}" if mean.size else "0 units"
         else:
@@ -55,8 +54,20 @@ class Summarised:
         return f"{type(self).__name__}({what})"
 
 
+class Posterior(Distribution[np.float64]):
+    """What is known of theta after seeing x."""
+
+    @abstractmethod
+    def exceeds(self, c: ArrayLike) -> Floats:
+        """P(theta > c | x); shape x.shape + c.shape."""
+
+    @abstractmethod
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Draws from the posterior; shape x.shape + (n,)."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class DiscretePosterior(Summarised):
+class DiscretePosterior(Posterior):
     """P(theta = atoms[j] | x) = weights[..., j]: atoms [k], weights x.shape + (k,)."""
 
     atoms: Floats
@@ -98,10 +109,6 @@ class DiscretePosterior(Summarised):
         below = np.cumsum(self.weights, axis=-1)[..., None, :]
         at = (rng.random((*self.weights.shape[:-1], n, 1)) * below[..., -1:] >= below).sum(axis=-1)
         return np.asarray(np.minimum(at, self.atoms.size - 1))
-
-    def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
-        low, high = tails(level)
-        return self.quantile(low), self.quantile(high)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,7 +157,7 @@ class GridPosterior(DiscretePosterior):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GammaPosterior(Summarised):
+class GammaPosterior(Posterior):
     """theta | x ~ Gamma(shape, rate), one pair per observation."""
 
     shape: Floats
@@ -174,10 +181,6 @@ class GammaPosterior(Summarised):
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         return rng.gamma(self.shape[..., None], 1 / self.rate[..., None], size=(*self.shape.shape, n))
-
-    def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
-        low, high = tails(level)
-        return self.quantile(low), self.quantile(high)
 
 
 def _against(levels: Floats, parameter: Floats) -> Floats:

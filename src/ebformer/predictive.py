@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,33 +13,21 @@ from scipy import special
 from ebformer.channel import Poisson, log_peak, negative_binomial_cdf, negative_binomial_log_pmf
 from ebformer.errors import InputError
 from ebformer.posterior import AnyPrior, Floats, log_marginal, observations, posterior
-from ebformer.posteriors import DiscretePosterior, GammaPosterior, Summarised, probabilities, tails
+from ebformer.posteriors import DiscretePosterior, Distribution, GammaPosterior, probabilities
 
 Ints = NDArray[np.int64]
 
 
-class Predictive(Protocol):
-    """The next count of the same unit; every answer has the shape of x, unless it says otherwise."""
+class Predictive(Distribution[np.int64]):
+    """The next count of the same unit."""
 
-    @property
-    def mean(self) -> Floats:
-        """E[y | x]."""
-
-    @property
-    def variance(self) -> Floats:
-        """Var[y | x]."""
-
+    @abstractmethod
     def pmf(self, y: ArrayLike) -> Floats:
         """P(next count = y | x); shape x.shape + y.shape."""
 
+    @abstractmethod
     def cdf(self, y: ArrayLike) -> Floats:
         """P(next count <= y | x); shape x.shape + y.shape."""
-
-    def quantile(self, q: ArrayLike) -> Ints:
-        """The smallest y with P(next count <= y | x) >= q; shape x.shape + q.shape."""
-
-    def interval(self, level: float = 0.9) -> tuple[Ints, Ints]:
-        """The equal-tailed interval that holds the next count with probability at least `level`."""
 
 
 def predictive(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0, future: ArrayLike = 1.0) -> Predictive:
@@ -66,7 +54,7 @@ def predictive(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0, future:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PoissonMixture(Summarised):
+class PoissonMixture(Predictive):
     """y ~ Poisson(future * theta) with theta from a discrete posterior."""
 
     after: DiscretePosterior
@@ -92,10 +80,6 @@ class PoissonMixture(Summarised):
             lambda y: (_poisson_cdf(y[..., None], rates) * weights).sum(axis=-1), _below_one(q), self.future.shape
         )
 
-    def interval(self, level: float = 0.9) -> tuple[Ints, Ints]:
-        low, high = tails(level)
-        return self.quantile(low), self.quantile(high)
-
     def _mixed(self, of: Callable[[Floats, Floats], Floats], y: ArrayLike) -> Floats:
         """Average of(y, rate) over the posterior."""
         counts = np.asarray(y, dtype=np.float64)
@@ -105,7 +89,7 @@ class PoissonMixture(Summarised):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NegativeBinomial(Summarised):
+class NegativeBinomial(Predictive):
     """y ~ Poisson(future * theta) with theta ~ Gamma(shape, rate): a negative binomial."""
 
     shape: Floats
@@ -130,10 +114,6 @@ class NegativeBinomial(Summarised):
     def quantile(self, q: ArrayLike) -> Ints:
         _, shape, mean = self._against(np.zeros(1))
         return _integer_quantile(lambda y: negative_binomial_cdf(y, shape, mean), _below_one(q), self.shape.shape)
-
-    def interval(self, level: float = 0.9) -> tuple[Ints, Ints]:
-        low, high = tails(level)
-        return self.quantile(low), self.quantile(high)
 
     def _against(self, y: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """y, and shape and mean with trailing axes that broadcast against it."""
