@@ -9,7 +9,18 @@ from scipy.special import gammainc, gammaln, logsumexp
 
 from ebformer.channel import Poisson
 from ebformer.worlds import Dirichlet
-from ebformer.worlds.dirichlet import urn
+
+
+def urn(alpha, n, rng):
+    """n rates on [0, 1] from a Dirichlet process on the uniform law, its measure integrated out (Blackwell-MacQueen).
+
+    Rate j + 1 is new with probability alpha / (alpha + j), else a copy of one of the j before it, each equally likely.
+    """
+    before = np.arange(n)
+    source = np.where(rng.random(n) * (alpha + before) < alpha, before, (rng.random(n) * before).astype(np.int64))
+    for j in range(n):  # a copy of a copy: sources always point backwards, so one pass resolves them
+        source[j] = source[source[j]]
+    return rng.random(n)[source]
 
 
 def stick_rates(alpha, n, rng):

@@ -1,4 +1,4 @@
-"""Dirichlet-process priors: random measures by stick breaking, and the urn that draws rates without the measure."""
+"""Dirichlet-process priors: random measures by stick breaking."""
 
 from __future__ import annotations
 
@@ -40,18 +40,3 @@ class Dirichlet(World):
         left[:, -1] = 0.0
         weights = -np.diff(left, axis=1, prepend=1.0)
         return theta_max[:, None] * uniform[:, :, 1], weights
-
-
-def urn(alpha: float, n: int, rng: np.random.Generator) -> Floats:
-    """n rates on [0, 1] from a Dirichlet process on the uniform law, its measure integrated out (Blackwell-MacQueen).
-
-    Rate j + 1 is new with probability alpha / (alpha + j), else a copy of one of the j before it, each equally likely.
-
-    >>> len(set(urn(50.0, 512, np.random.default_rng(0)).tolist())) < 512
-    True
-    """
-    before = np.arange(n)
-    source = np.where(rng.random(n) * (alpha + before) < alpha, before, (rng.random(n) * before).astype(np.int64))
-    for j in range(n):  # a copy of a copy: sources always point backwards, so one pass resolves them
-        source[j] = source[source[j]]
-    return rng.random(n)[source]
