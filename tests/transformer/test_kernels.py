@@ -157,8 +157,8 @@ def test_mlp_is_the_formula(d: int, t: int, stretch: float, seed: int) -> None:
     layer, exact = (ready(random_weights(config, seed, stretch=stretch), p).layers[0] for p in ("float32", "float64"))
     h = tokens(rng, d, 1, t).reshape(d, t)
     wide = h.astype(np.float64)
-    expected = wide + forward.mlp(exact, forward.normalised(wide))
-    assert kernels.mlp(h, layer.up, layer.down)
+    expected = wide + forward.mlp(*exact.mlp, forward.normalised(wide))
+    assert kernels.mlp(h, *layer.mlp)
     np.testing.assert_allclose(h, expected, rtol=0, atol=4e-6 * max(1, stretch**2))
 
 
@@ -172,7 +172,7 @@ def test_threads_and_neighbours_change_no_digit() -> None:
         part = np.ascontiguousarray(h[:, chosen])
         assert kernels.attention(part, np.ascontiguousarray(share[chosen]), config.heads, layer.qkv, layer.out)
         flat = part.reshape(config.width, -1)
-        assert kernels.mlp(flat, layer.up, layer.down)
+        assert kernels.mlp(flat, *layer.mlp)
         return part
 
     alone = np.concatenate([run([i]) for i in range(24)], axis=1)
@@ -207,7 +207,7 @@ def test_what_is_not_compiled_is_left_to_numpy() -> None:
         before = h.copy()
         assert not kernels.attention(h, np.full((2, 5), 0.2, dtype=dtype), heads, layer.qkv, layer.out)
         np.testing.assert_array_equal(h, before)
-    assert not kernels.mlp(h.reshape(32, 10), layer.up, layer.down)
+    assert not kernels.mlp(h.reshape(32, 10), *layer.mlp)
     np.testing.assert_array_equal(h, before)
 
 

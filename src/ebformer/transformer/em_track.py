@@ -50,7 +50,7 @@ class EmTrack:
         """The steps in C; False where only numpy can take them."""
         if len(self.likelihood.pieces) > 1:
             return False
-        state = self.likelihood.pieces[0][2], self.share, self.log_weights, self.velocity
+        state = self.likelihood.pieces[0].matrix, self.share, self.log_weights, self.velocity
         run = kernels.em_steps(*state, steps, self.run, CHECK, STRIDE, LEAST_PULL, LARGEST_PULL)
         if run is not None:
             self.run = run

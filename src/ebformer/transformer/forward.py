@@ -55,8 +55,8 @@ class Layer:
     qkv: Affine
     """[3d + heads, d]: queries, keys, then per head its values and a one, whose weighted sum is the normaliser."""
     out: Affine
-    up: Affine | None
-    down: Affine | None
+    mlp: tuple[Affine, Affine] | None
+    """The maps up to the hidden neurons and down again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +91,13 @@ def _fold(a: Architecture, arrays: dict[str, Array], of: str, precision: Precisi
     values[:, :c] = qkv[2 * d :].reshape(a.heads, c, d + 1)
     values[:, c, d] = 1.0
     qkv = np.vstack([qkv[: 2 * d], values.reshape(-1, d + 1)])
-    up = down = None
+    out = _affine(a.gain * arrays[f"{of}attention.out.weight"], a.gain * arrays[f"{of}attention.out.bias"], precision)
+    mlp = None
     if a.mlp:
         up = _affine(*_after_norm(arrays, f"{of}norm2", f"{of}mlp.up"), precision)
         down = _affine(a.gain * arrays[f"{of}mlp.down.weight"], a.gain * arrays[f"{of}mlp.down.bias"], precision)
-    out = _affine(a.gain * arrays[f"{of}attention.out.weight"], a.gain * arrays[f"{of}attention.out.bias"], precision)
-    return Layer(_affine(qkv[:, :d], qkv[:, d], precision), out, up, down)
+        mlp = up, down
+    return Layer(_affine(qkv[:, :d], qkv[:, d], precision), out, mlp)
 
 
 def _after_norm(arrays: dict[str, Array], norm: str, linear: str) -> tuple[Array, Array]:
@@ -131,9 +132,9 @@ def forward(network: Network, x: Array, share: Array, n: Array, trace: list[Arra
         for layer in network.layers:
             if not (softmax and kernels.attention(h.reshape(-1, b, u), share, a.heads, layer.qkv, layer.out)):
                 h += attention(a, layer, normalised(h).reshape(-1, b, u), share)
-            if layer.up is not None and layer.down is not None and not kernels.mlp(h, layer.up, layer.down):
+            if layer.mlp is not None and not kernels.mlp(h, *layer.mlp):
                 for columns in blocks(b * u, COLUMNS):
-                    h[:, columns] += mlp(layer, normalised(h[:, columns]))
+                    h[:, columns] += mlp(*layer.mlp, normalised(h[:, columns]))
             record()
         answer = affine(network.head, normalised(h)).reshape(b, u).astype(np.float64)
     return gelu(answer) if a.embedding == "linear" else (stabilised(x) + answer) ** 2 / 4
@@ -217,11 +218,9 @@ def feature_map(a: Architecture, y: Array) -> Array:
     return y
 
 
-def mlp(layer: Layer, c: Array) -> Array:
+def mlp(up: Affine, down: Affine, c: Array) -> Array:
     """Two affine maps around an exact GELU: c [d, t] to [d, t]."""
-    assert layer.up is not None
-    assert layer.down is not None
-    return affine(layer.down, gelu(affine(layer.up, c)))
+    return affine(down, gelu(affine(up, c)))
 
 
 LOGIT = (-3.6112245e-09, 2.6689243e-07, -7.938212e-06, 1.1048027e-04, 6.626016e-05, -7.266857e-02, -1.59576843)
