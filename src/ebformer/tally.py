@@ -64,7 +64,7 @@ class Tally:
         """
         x = whole_numbers(counts, "counts")
         if exposure is not None:
-            return cls(x, np.ones_like(x), _spread(exposures(exposure), x))
+            return cls(x, np.ones_like(x), exposure)
         if int(x.max()) <= 4 * x.size + 65536:
             frequency = np.bincount(x)
             seen = np.flatnonzero(frequency)
