@@ -47,6 +47,13 @@ def test_relative_likelihood_is_the_poisson_likelihood_up_to_its_maximum() -> No
     np.testing.assert_allclose(relative_likelihood(x, theta, t), np.maximum(expected, grid.NEGLIGIBLE), rtol=1e-9)
 
 
+@pytest.mark.parametrize("x", [0.9e9, 4e12, 2.0**53])
+def test_the_likelihood_of_a_large_count_is_nearly_normal(x: float) -> None:
+    deviations = np.linspace(-5, 5, 11)
+    found = relative_likelihood(np.array([x]), x + deviations * np.sqrt(x))[:, 0]
+    np.testing.assert_allclose(found, np.exp(-(deviations**2) / 2), rtol=50 / np.sqrt(x) + 1e-5)
+
+
 @pytest.mark.parametrize("counts", [[0], [5], [0, 0, 0], [100_000], [0, 3, 90_000]])
 def test_every_observation_lies_well_inside_the_grid(counts: list[int]) -> None:
     theta = atoms(*extent(np.array(counts)))

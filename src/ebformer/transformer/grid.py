@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from ebformer.channel import deviance
+
 Floats = NDArray[np.float64]
 
 LOWEST, SPACING, PER_CELL = -2.0, 0.125, 4
@@ -32,6 +34,8 @@ FINENESS = 8.0
 """Atoms taken together span at most SPACING / FINENESS of the noise of a unit and of their distance from 0, in u."""
 NEGLIGIBLE = 1e-20
 """The least relative likelihood, ten deviations off: zeros would have no logarithm, and denormal numbers are slow."""
+LARGE = 1e9
+"""Beyond this count the logarithm of its likelihood is a small difference of large numbers, unless taken with care."""
 
 
 def rate(u: NDArray[Any]) -> Floats:
@@ -112,12 +116,16 @@ def relative_likelihood(
     [[0.0785], [1.0]]
     """
     x, t = np.asarray(x, dtype=np.float64), np.broadcast_to(exposure, x.shape)
-    most = x * np.log(t) - xlogy(x, x) + x
-    with np.errstate(divide="ignore"):
-        log_theta = np.maximum(np.log(theta), -1e280)  # finite, so that x = 0 gives 0 under theta = 0
-    logarithm: Floats = np.multiply.outer(log_theta, x)
-    logarithm -= np.multiply.outer(theta, t)
-    logarithm += most
+    logarithm: Floats
+    if x.max(initial=0.0) > LARGE:
+        logarithm = -deviance(x, np.multiply.outer(theta, t))
+    else:
+        most = x * np.log(t) - xlogy(x, x) + x
+        with np.errstate(divide="ignore"):
+            log_theta = np.maximum(np.log(theta), -1e280)  # finite, so that x = 0 gives 0 under theta = 0
+        logarithm = np.multiply.outer(log_theta, x)
+        logarithm -= np.multiply.outer(theta, t)
+        logarithm += most
     np.maximum(logarithm, math.log(NEGLIGIBLE), out=logarithm)
     return np.exp(logarithm.astype(dtype, copy=False))
 
