@@ -7,12 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.tally import Tally
+from ebformer.tally import LARGEST, Tally
 
 FIT_LIMIT = 4_096
 """More distinct observations than this are fitted in bins of log exposure."""
-FINEST = 2.0**-10
-"""The narrowest bin of log exposure. Widths are powers of two, so that bins nest exactly in floating point."""
+FINEST, WIDEST = 2.0**-10, 2.0**-5
+"""Bins of log exposure begin at this width, and those of answers end at that one. Widths are powers of two, so that
+bins nest exactly in floating point."""
+SMALL = 64
+"""Counts below this one share a width, since their noise is wider than any bin; larger ones have narrower bins."""
+
+
+def fineness(counts: NDArray[Any]) -> NDArray[np.float64]:
+    """By what power of two the bins of a count are narrower: x events tell a rate to within 1 / sqrt(x) of itself.
+
+    >>> fineness(np.array([0, 64, 256, 6400])).tolist()
+    [1.0, 2.0, 4.0, 16.0]
+    """
+    return np.asarray(2.0 ** np.maximum(np.ceil(np.log2((np.maximum(counts, 0) + 0.5) / SMALL) / 2), 0.0))
 
 
 def distinct_rows(*arrays: NDArray[Any] | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -34,10 +46,11 @@ def distinct_rows(*arrays: NDArray[Any] | None) -> tuple[NDArray[np.intp], NDArr
 
 
 def coarsened(tally: Tally, limit: int = FIT_LIMIT) -> Tally:
-    """At most about `limit` distinct observations: exposures within a bin of log exposure become their mean.
+    """At most about `limit` distinct observations: units of a bin of log exposure move to its mean exposure t'.
 
-    The width doubles until the tally is small enough, so exposures move by a factor of at most exp(width). Total
-    exposure is kept. Values are never merged, so a tally of many values can stay above the limit.
+    A count x goes along as x t' / t, which keeps its rate, rounded to whole numbers and, where its noise is wider than
+    these, to steps of width * sqrt(x). The width of the bins doubles until the tally is small enough. Total exposure is
+    kept.
 
     >>> tally = Tally.of([1] * 1000, exposure=np.linspace(1.0, 2.0, 1000))
     >>> small = coarsened(tally, limit=100)
@@ -45,10 +58,12 @@ def coarsened(tally: Tally, limit: int = FIT_LIMIT) -> Tally:
     (True, 1000)
     """
     width, small = FINEST, tally
-    while tally.exposure is not None and len(small) > limit and width < 16.0:
-        first, inverse = distinct_rows(tally.values, np.floor(np.log(tally.exposure) / width))
-        units = np.bincount(inverse, weights=tally.multiplicity)
-        total = np.bincount(inverse, weights=tally.multiplicity * tally.exposure)
-        small = Tally(tally.values[first], units.astype(np.int64), total / units)
+    while tally.exposure is not None and len(small) > limit and width <= 1.0:
+        _, which = np.unique(np.floor(np.log(tally.exposure) / width), return_inverse=True)
+        units, total = (np.bincount(which, tally.multiplicity * each) for each in (1.0, tally.exposure))
+        t = (total / units)[which]
+        x = tally.values * (t / tally.exposure)
+        step = 2.0 ** np.floor(np.log2(np.maximum(width * np.sqrt(x), 1.0)))
+        small = Tally(np.minimum(np.round(x / step) * step, LARGEST), tally.multiplicity, t)
         width *= 2.0
     return small

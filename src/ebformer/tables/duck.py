@@ -8,6 +8,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.binning import SMALL
 from ebformer.errors import InputError
 from ebformer.tables.columns import NO_ANSWER, Columns, Offender, Role
 from ebformer.tables.observations import Distinct
@@ -98,10 +99,12 @@ class DuckTable:
 
     def _keys(self, columns: Columns, width: float) -> dict[str, str]:
         """What rows are grouped by and joined on, as SQL."""
+        count = self._number(columns.count)
         exposure = "1.0::DOUBLE" if columns.exposure is None else self._number(columns.exposure)
         if width:
-            exposure = f"CASE WHEN {exposure} > 0 THEN floor(ln({exposure}) / {width!r}) END"
-        keys = {"the_count": self._number(columns.count), "the_exposure": exposure}
+            fineness = f"pow(2, greatest(ceil(log2((greatest({count}, 0) + 0.5) / {SMALL}) / 2), 0))"  # as in binning
+            exposure = f"CASE WHEN {exposure} > 0 THEN floor(ln({exposure}) / {width!r} * {fineness}) END"
+        keys = {"the_count": count, "the_exposure": exposure}
         if columns.group is not None:
             keys["the_group"] = f"given.{quoted(columns.group)}::VARCHAR"
         return keys

@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.binning import distinct_rows
+from ebformer.binning import distinct_rows, fineness
 from ebformer.tables.columns import NO_ANSWER, Columns, Offender, Role, usable
 from ebformer.tables.observations import Distinct
 
@@ -77,7 +77,7 @@ class EagerTable:
         exposure = np.ones(count.size) if columns.exposure is None else self._numbers(columns, "exposure")
         if width:
             with np.errstate(invalid="ignore", divide="ignore"):
-                exposure = np.where(exposure > 0, np.floor(np.log(exposure) / width), np.nan)
+                exposure = np.where(exposure > 0, np.floor(np.log(exposure) / width * fineness(count)), np.nan)
         return None if columns.group is None else self._texts(columns.group), count, exposure
 
     def _numbers(self, columns: Columns, role: Role) -> NDArray[np.float64]:

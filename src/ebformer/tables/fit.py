@@ -221,7 +221,7 @@ def remarks(fit: Fit, observations: Observations) -> list[str]:
         said.append(f"few rows to learn a prior from in {where}")
     if observations.width:
         said.append(
-            f"exposures were binned in steps of {observations.width:.2g} on the log scale: "
+            "there are so many exposures that near ones were taken together: "
             f"no estimate moves by more than {fit.binning_error(observations):.2g} of itself"
         )
     doubts: dict[str, list[str | None]] = {}

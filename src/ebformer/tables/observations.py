@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.binning import FINEST, distinct_rows
+from ebformer.binning import FINEST, WIDEST, distinct_rows, fineness
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Missing, Offender, Role, check_policy, complaint, usable
 from ebformer.tally import Tally
@@ -21,7 +21,8 @@ Ints = NDArray[np.int64]
 LIMIT = 30_000
 """More distinct observations than this are answered in bins of log exposure ..."""
 PER_GROUP = 100
-"""... unless they are fewer than this per group: to fit a group takes longer than to answer so many."""
+"""... unless they are fewer than this per group: to fit a group takes longer than to answer so many. More stay where
+bins would grow wider than the noise of large counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Distinct:
 
 
 class Source(Protocol):
-    """A table, wherever it lives; `width` 0 means exact exposures, otherwise floor(log(exposure) / width)."""
+    """A table, wherever it lives; `width` 0 asks for exact exposures, else floor(log exposure / width * fineness)."""
 
     @property
     def names(self) -> list[str]:
@@ -74,13 +75,16 @@ class Observations:
     @cached_property
     def exposure(self) -> Floats:
         """Its exposure; where exposures were binned, the middle of the bin on the log scale."""
-        return np.exp((self.keys.exposure + 0.5) * self.width) if self.width else self.keys.exposure
+        return self._within_bin(0.5) if self.width else self.keys.exposure
 
     def bounds(self) -> tuple[Floats, Floats]:
         """The least and the greatest exposure that each observation may stand for."""
         if not self.width:
             return self.exposure, self.exposure
-        return np.exp(self.keys.exposure * self.width), np.exp((self.keys.exposure + 1) * self.width)
+        return self._within_bin(0.0), self._within_bin(1.0)
+
+    def _within_bin(self, share: float) -> Floats:
+        return np.exp((self.keys.exposure + share) * self.width / fineness(self.keys.count))
 
     @cached_property
     def groups(self) -> tuple[list[str | None], NDArray[np.intp]]:
@@ -142,7 +146,7 @@ def observe(source: Source, columns: Columns, missing: Missing = "error") -> Obs
     )
     if keys.rows.size == 0:
         raise InputError("every row has a missing entry: give at least one whole unit")
-    while width and keys.rows.size > most and width < 1.0:
+    while width and keys.rows.size > most and width < WIDEST:
         width *= 2.0
         keys = merged(keys, np.floor(keys.exposure / 2.0))
     return Observations(columns, keys, width, missing=int(found.rows.sum() - keys.rows.sum()))

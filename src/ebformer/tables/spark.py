@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.binning import SMALL
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Offender, Role
 from ebformer.tables.observations import Distinct
@@ -79,10 +80,13 @@ class SparkTable:
     def _keys(self, columns: Columns, width: float) -> dict[str, Any]:
         from pyspark.sql import functions as F
 
+        count = self._number(columns.count)
         exposure = F.lit(1.0) if columns.exposure is None else self._number(columns.exposure)
         if width:
-            exposure = F.when(exposure > 0, F.floor(F.log(exposure) / width).cast("double"))
-        keys = {"the_count": self._number(columns.count), "the_exposure": exposure}
+            halvings = F.ceil(F.log2((F.greatest(count, F.lit(0.0)) + 0.5) / SMALL) / 2)  # fineness, as in binning
+            fineness = F.pow(F.lit(2.0), F.greatest(halvings, F.lit(0)))
+            exposure = F.when(exposure > 0, F.floor(F.log(exposure) / width * fineness).cast("double"))
+        keys = {"the_count": count, "the_exposure": exposure}
         if columns.group is not None:
             keys["the_group"] = F.col(_quoted(columns.group)).cast("string")
         return keys
