@@ -95,6 +95,14 @@ def test_a_single_large_count_among_zeros(x: int, zeros: int) -> None:
     assert prior.mean == pytest.approx(x / (zeros + 1))
 
 
+@pytest.mark.parametrize("mean", [1e6, 1e10, 9e15])
+def test_large_counts_shrink_by_their_spread_beside_the_noise(mean: float) -> None:
+    """Rates that spread twice as far as the noise keep 4/5 of a distance from the mean, however large the counts."""
+    x = np.rint(mean + np.sqrt(5 * mean) * np.array([-1.5, -0.5, 0.5, 1.5]) / np.sqrt(1.25)).astype(np.int64)
+    kept = (Gamma()(Tally.of(x))(x) - mean) / (x - mean)
+    assert kept == pytest.approx(0.8, abs=2e-3)
+
+
 def test_a_common_exposure_divides_the_answer() -> None:
     tally = Tally.of([0, 1, 1, 4, 9])
     exposed = Gamma()(Tally(tally.values, tally.multiplicity, 4.0))
