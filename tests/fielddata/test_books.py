@@ -66,13 +66,20 @@ def test_books_may_be_numbered_and_each_needs_its_lines(tmp_path):
         books.load([meta, histograms])
 
 
+@pytest.mark.parametrize("name", ["latin.txt", "broken.txt.gz"])
+def test_a_file_that_is_no_text_in_utf_8_is_refused_by_name(tmp_path, name):
+    (tmp_path / name).write_bytes("café ".encode("latin-1") * 3000)
+    with pytest.raises(InputError, match=f"{name} is no text in UTF-8"):
+        books.load([tmp_path / name])
+
+
 @pytest.mark.data
 def test_raw_texts_reproduce_the_given_histograms_exactly(data_dir):
     given = {book.case: book for book in books.load(data_dir=data_dir)}
     texts = sorted((data_dir / "books" / "raw").glob("*.txt.gz"))
     assert len(texts) == 6
     for text in texts:
-        ours = books.read_text(text)
+        ours = books.read_book(text)
         theirs = given[ours.case]
         for name in ("before", "after", "multiplicity"):
             assert np.array_equal(getattr(ours, name), getattr(theirs, name)), (ours.case, name)

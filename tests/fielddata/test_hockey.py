@@ -79,6 +79,9 @@ def test_a_page_says_what_it_lacks(tmp_path):
     path.write_text("name,goals\nA,1\n")
     with pytest.raises(InputError, match="no line with Player"):
         read_page(path, 1990)
+    path.write_bytes(NEW_PAGE.encode() + "Teemu Selänne".encode("latin-1"))
+    with pytest.raises(InputError, match="no text in UTF-8"):
+        read_page(path, 1990)
 
 
 @pytest.mark.data

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import re
 from collections import Counter
@@ -13,7 +12,7 @@ import numpy as np
 
 from ebformer.errors import InputError
 from ebformer.fielddata.holdout import Holdout
-from ebformer.fielddata.sources import FilePath, find, read_columns
+from ebformer.fielddata.sources import FilePath, find, read_columns, read_text
 
 OPENING = 2000
 """The opening is the lines before the running number of tokens reaches this."""
@@ -37,20 +36,18 @@ def load(files: Sequence[FilePath] = (), data_dir: FilePath | None = None) -> li
         raise InputError(f"{tables[-1]} has no histograms: give the table of books and then the table of histograms")
     return [
         *(book for pair in range(0, len(tables), 2) for book in _read_histograms(*tables[pair : pair + 2])),
-        *(read_text(path) for path in texts),
+        *(read_book(path) for path in texts),
     ]
 
 
-def read_text(path: FilePath) -> Holdout:
+def read_book(path: FilePath) -> Holdout:
     """A book in plain text (UTF-8), named by its file; Project Gutenberg's header and footer are left out.
 
     Tokens are those of CountVectorizer(stop_words="english"). The opening is the lines whose running number of tokens
     stays below 2000; a blank line is a line. The vocabulary is the whole book's, the exposure ratio that of lines.
     """
-    path = Path(path)
-    raw = path.read_bytes()
-    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8-sig")
-    return from_lines(list(io.StringIO(_body(text), newline=None)), case=path.name.split(".")[0])
+    lines = io.StringIO(_body(read_text(path)), newline=None)
+    return from_lines(list(lines), case=Path(path).name.split(".")[0])
 
 
 def from_lines(lines: Sequence[str], case: str = "all") -> Holdout:

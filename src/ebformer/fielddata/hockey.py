@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 from ebformer.errors import InputError
 from ebformer.fielddata.holdout import Holdout
-from ebformer.fielddata.sources import FilePath, find, read_columns
+from ebformer.fielddata.sources import FilePath, find, read_columns, read_text
 
 POSITIONS = {"all": None, "defender": {"D"}, "center": {"C"}, "winger": {"LW", "RW", "W"}}
 COUNTS = ("goals", "points")
@@ -73,10 +74,7 @@ def read(files: Iterable[FilePath]) -> list[SkaterSeason]:
 
 
 def _is_page(path: Path) -> bool:
-    if path.suffix != ".csv":
-        return False
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        return "player_id" not in next(iter(lines), "")
+    return path.suffix == ".csv" and "player_id" not in read_text(path).partition("\n")[0]
 
 
 def _read_table(path: Path) -> list[SkaterSeason]:
@@ -99,8 +97,7 @@ def read_page(path: FilePath, season: int | None = None) -> list[SkaterSeason]:
                 f"the name of {path} has no year: name it after the season's last year, such as NHL_1990.csv"
             )
         season = int(year.group())
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        rows = [[entry.strip() for entry in row] for row in csv.reader(lines)]
+    rows = [[entry.strip() for entry in row] for row in csv.reader(io.StringIO(read_text(path), newline=""))]
     heading = next((i for i, row in enumerate(rows) if {"Player", "Pos", "GP", "G", "PTS"} <= set(row)), None)
     if heading is None:
         raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,6 +31,15 @@ def find(data_dir: FilePath | None, *patterns: str) -> list[Path]:
         if found := sorted(folder.glob(pattern)):
             return found
     raise InputError(f"{folder} has no {' and no '.join(patterns)}: docs/realdata.md says where to get them")
+
+
+def read_text(path: FilePath) -> str:
+    """A text in UTF-8, also gzipped."""
+    raw = Path(path).read_bytes()
+    try:
+        return (gzip.decompress(raw) if Path(path).suffix == ".gz" else raw).decode("utf-8-sig")
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+        raise InputError(f"{path} is no text in UTF-8: save it as such ({error})") from error
 
 
 def read_columns(paths: Iterable[FilePath], columns: Iterable[str]) -> dict[str, NDArray[Any]]:
