@@ -15,17 +15,17 @@ import click
 from ebformer.errors import EbformerError
 
 COMMANDS = {
-    "estimate": "Shrink the counts of a table: estimates, intervals, predictions, ranks.",
-    "apply": "Score new rows with a rule that `estimate --save` wrote.",
-    "compare": "Which method predicts best on this table?",
-    "report": "One self-contained HTML page about a table.",
-    "methods": "The methods in the catalogue and what each promises.",
-    "demo": "A published table of claims, shrunk, and a report to open.",
-    "datasets": "Small published count tables that ship with ebformer.",
-    "arena": "Pit estimators against each other on synthetic worlds.",
+    "estimate": "Estimate the rate of every row of a table, with intervals.",
+    "apply": "Score new rows with a fit that `estimate --save` kept.",
+    "compare": "Find the method that predicts best on a table.",
+    "report": "Write an HTML page about a table, with figures.",
+    "methods": "List the methods and what each can do.",
+    "demo": "Shrink a published table and write a report to open.",
+    "datasets": "List or write the small tables that ship with ebformer.",
+    "arena": "Compare methods on simulated priors, where the truth is known.",
     "train": "Pre-train a transformer.",
-    "fielddata": "Score methods on hockey, baseball and books.",
-    "reproduce": "Rebuild every table and figure of the paper beside ours.",
+    "fielddata": "Score methods on real data: hockey, baseball, books, yours.",
+    "reproduce": "Rebuild the tables and figures of the paper beside ours.",
 }
 EXTRAS = {
     "matplotlib": "plot",
@@ -77,11 +77,16 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="ebformer")
 def ebformer() -> None:
-    """Shrink noisy counts: empirical Bayes by pre-trained transformers and certified classical methods.
+    """Better rates from noisy counts: empirical Bayes by pre-trained transformers and exact classical methods.
+
+    Give a table with one row per unit (player, policy, district), a column of counts and, where units were not all
+    watched equally long, a column of exposures. Each count is pulled towards what all rows together make plausible.
 
     \b
-    Example:
-      ebformer estimate goals.csv --count goals --exposure games -o shrunken.csv
+    First steps:
+      ebformer datasets league -o league.csv
+      ebformer estimate league.csv --count goals --exposure games -o shrunken.csv
+      ebformer COMMAND --help
     """
 
 

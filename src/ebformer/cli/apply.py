@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.argument("rule")
 @click.argument("file")
 @options.columns
-@click.option("--group", help="Column of groups, where it is not called as in the fit.")
+@click.option("--group", metavar="COLUMN", help="Groups, if the column has another name than in the fit.")
 @options.answers
 def command(
     rule: str,
@@ -31,10 +31,10 @@ def command(
     top: int | None,
     output: str | None,
 ) -> None:
-    """Score the rows of FILE with RULE, a fit that `ebformer estimate --save` wrote.
+    """Score the rows of FILE with RULE, a fit that `ebformer estimate --save` kept.
 
-    Nothing is fitted again: the same count and exposure get the same estimate as on the day of the fit. Columns are
-    found by the names they had then, unless named here.
+    Nothing is fitted again: the same count and exposure always get the same estimate, whatever else is in FILE. Columns
+    are found by the names they had in the fit, unless you name others.
 
     \b
     Example:

@@ -31,28 +31,30 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     multiple=True,
     default=["neural"],
     show_default=True,
-    help="Worlds to draw from, comma-separated or one by one.",
+    help="Worlds (kinds of priors) to draw from, comma-separated; repeatable. docs/arena.md lists them.",
 )
 @click.option(
-    "--theta-max", default="50", show_default=True, help="Upper end of the priors, or 'random' for the paper's law."
+    "--theta-max", default="50", show_default=True, help="Largest rate of the priors, or 'random' as in the paper."
 )
 @click.option("--n", "sizes", default="128,512,2048", show_default=True, help="Numbers of units, comma-separated.")
-@click.option("--priors", default=100, show_default=True, help="Priors drawn from every world.")
-@click.option("--repeats", default=1, show_default=True, help="Tallies drawn from every prior at every size.")
-@click.option("--seed", default=0, show_default=True, help="The same seed gives the same table, whatever the workers.")
-@click.option("--tallies", type=FILE, help="Score given tallies (world, n, tally, x, multiplicity, bayes) instead.")
+@click.option("--priors", default=100, show_default=True, help="Priors to draw from every world.")
+@click.option("--repeats", default=1, show_default=True, help="Data sets to draw from every prior at every size.")
+@click.option("--seed", default=0, show_default=True, help="Same seed, same table, whatever the number of workers.")
+@click.option("--tallies", type=FILE, help="Score these tallies (world, n, tally, x, multiplicity, bayes) instead.")
+@click.option("--published", type=FILE, help="Others' regrets on those tallies (world, n, tally, estimator, regret).")
 @click.option(
-    "--published", type=FILE, help="Regrets on those tallies (world, n, tally, estimator, regret) to compare with."
+    "--estimators", default="mle,robbins,erm,npmle,npmle-em", show_default=True, help="Methods, comma-separated."
 )
-@click.option("--estimators", default="mle,robbins,erm,npmle,npmle-em", show_default=True, help="Comma-separated.")
-@click.option("--challenger", help="Whom to test against the others, by default the last estimator named.")
+@click.option("--challenger", help="The method to test against the others.  [default: the last one named]")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Table of losses: .csv or .parquet."
 )
 @click.option(
-    "--figures", type=click.Path(file_okay=False, path_type=Path), help="Folder for regret and time against n."
+    "--figures",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for figures: regret, and with --timing time, against n.",
 )
-@click.option("--timing", is_flag=True, help="Also time every estimator: single-threaded, warm, medians.")
+@click.option("--timing", is_flag=True, help="Also time every method: one thread, warm, medians.")
 @click.option("--workers", default=-1, show_default=True, help="Processes; -1 for one per core.")
 @click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler instead.")
 def command(
@@ -72,9 +74,12 @@ def command(
     workers: int,
     cluster: str | None,
 ) -> None:
-    """Pit estimators against each other: exact regret, one tidy table, honest statistics.
+    """Compare methods on simulated priors, where the best possible answer is known.
 
-    A run that was killed resumes where it stopped when started again with the same output.
+    A world is a distribution over priors. Each prior drawn from it gives a data set of n units, and each method is
+    scored by its regret: its mean squared error in excess of someone who knows the prior. Prints mean regrets, paired
+    tests and ranks. A killed run continues when started again with the same output. Needs pip install
+    'ebformer[arena]'.
 
     \b
     Examples:

@@ -15,21 +15,27 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file")
 @options.columns
-@click.option("--methods", help="Methods to compare, comma-separated.  [default: the whole catalogue]")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the thinning.")
+@click.option("--methods", metavar="NAMES", help="Methods to compare, comma-separated.  [default: all]")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random parts.")
 def command(
     file: str, count: str | None, exposure: str | None, missing: Missing, methods: str | None, seed: int
 ) -> None:
-    """Which method predicts best on FILE? Five-fold Poisson thinning.
+    """Find the method that predicts best on FILE, by five-fold thinning.
 
-    Every event is put into one of five parts at random; each method is fitted on four parts and predicts the fifth.
-    risk estimates the mean squared distance to the hidden rates, in which units count in proportion to their exposure;
-    excess is its paired difference to the best method, with the standard error of that difference. log score is the
-    mean log-probability of the held-out counts, for methods that estimate a prior: the higher, the better.
+    Every event is put into one of five parts at random. Each method is fitted to four parts and predicts the fifth.
+    The methods are listed best first, with
 
     \b
-    Example:
+    risk            estimated mean squared error of rates, exposure-weighted
+    excess          its difference to the best method's
+    standard error  of that difference: within two, methods may be equally good
+    log score       mean log-probability of the held-out counts (methods with
+                    a prior only); higher is better
+
+    \b
+    Examples:
       ebformer compare goals.csv --count goals --exposure games
+      ebformer compare goals.csv --count goals --exposure games --methods gamma,npmle,priorformer
     """
     import numpy as np
 

@@ -15,7 +15,7 @@ from ebformer.errors import InputError
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("-o", "--output", help="Where to write the table as CSV.  [default: standard output]")
+@click.option("-o", "--output", metavar="FILE", help="Where to write the table as CSV.  [default: standard output]")
 def command(name: str | None, output: str | None) -> None:
     """List the tables that ship with ebformer, or write the one called NAME as CSV.
 

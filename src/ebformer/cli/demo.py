@@ -14,7 +14,10 @@ METHODS = ("npmle", "gamma", "robbins")
 @click.option("-o", "--output", default="demo", show_default=True, help="Folder for the report.")
 @click.pass_context
 def command(context: click.Context, output: str) -> None:
-    """Shrink the yearly claims of 9,461 Belgian motor policies (Thyrion 1960), and write a report on a league's goals.
+    """Shrink the yearly claims of 9,461 Belgian motor policies (Thyrion 1960), and write a report on another table.
+
+    The claims are printed by several methods. The report, OUTPUT/report.html, is on the goals of a simulated league,
+    which is written beside it.
 
     \b
     Example:

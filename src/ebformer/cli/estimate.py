@@ -26,7 +26,7 @@ SHOWN = 20
 @options.columns
 @options.fitting
 @options.answers
-@click.option("--save", metavar="RULE.json", help="Write the fit for `ebformer apply`.")
+@click.option("--save", metavar="RULE.json", help="Keep the fit, for `ebformer apply`.")
 def command(
     file: str,
     count: str | None,
@@ -41,17 +41,20 @@ def command(
     output: str | None,
     save: str | None,
 ) -> None:
-    """Shrink the counts of FILE (CSV, TSV, Parquet, gzipped or not; - for standard input).
+    """Estimate the rate of every row of FILE: CSV, TSV (gzipped or not) or Parquet; - for standard input.
 
-    A row is a unit: where a unit has several, as a policy of several years, add up its counts and its exposures first.
-    The columns of FILE are kept, in order; estimate, lower and upper are added. Every estimate is a rate per unit of
-    exposure, read off the prior that all rows share.
+    The table comes back with three more columns: estimate, the rate per unit of exposure, and its interval from lower
+    to upper. Each count is pulled towards what all rows together make plausible.
+
+    A row must be a unit. If a unit has several rows (a policy with several years), add up its counts and its exposures
+    first. Units with count 0 must be in the table.
 
     \b
     Examples:
       ebformer estimate goals.csv --count goals --exposure games -o shrunken.csv
-      ebformer estimate claims.parquet --count claims --group region --top 10 -o claims_shrunken.parquet
-      cat words.tsv | ebformer estimate - --count n --future 10 > words_shrunken.tsv
+      ebformer estimate districts.csv --count cases --exposure expected --above 1 -o ratios.csv
+      ebformer estimate claims.parquet --count claims --group region --top 10 -o ranked.parquet
+      cat words.tsv | ebformer estimate - --count n --future 10 > predicted.tsv
     """
     import numpy as np
 

@@ -32,18 +32,29 @@ def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
     @click.option(
         "--data-dir",
         type=click.Path(path_type=Path),
-        help="Folder of the data.  [default: $EBFORMER_DATA or ../shared/data]",
+        help="Folder of the data files.  [default: $EBFORMER_DATA or ../shared/data]",
     )
     @click.option(
-        "--error", type=click.Choice(["rmse", "mae"]), default="rmse", show_default=True, help="What to rank by."
+        "--error",
+        type=click.Choice(["rmse", "mae"]),
+        default="rmse",
+        show_default=True,
+        help="The error to rank and test by.",
     )
     @click.option(
-        "--against", "published", type=click.Path(exists=True, dir_okay=False), help="Pair with these scores (CSV)."
+        "--against",
+        "published",
+        type=click.Path(exists=True, dir_okay=False),
+        help="Compare with these scores (CSV), case by case.",
     )
-    @click.option("--thinned", is_flag=True, help="Hold out half of the first look's events, not the second look.")
+    @click.option(
+        "--thinned", is_flag=True, help="Split the first counts in two at random, instead of predicting the later ones."
+    )
     @click.option("--jobs", type=int, default=os.cpu_count(), show_default=True, help="Processes to use.")
-    @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Every score as a tidy CSV.")
-    @click.option("--figure", type=click.Path(dir_okay=False, path_type=Path), help="Violins (PNG, SVG or PDF).")
+    @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write every score as CSV.")
+    @click.option(
+        "--figure", type=click.Path(dir_okay=False, path_type=Path), help="Draw the scores (.png, .svg or .pdf)."
+    )
     def scored(
         estimators: str | None,
         error: str,
@@ -84,13 +95,16 @@ def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Score methods on real data: units seen before and after.
+    """Score methods on real data: units counted twice, where the first count predicts the second.
 
-    The files are yours to fetch (docs/realdata.md says where); they are found by --data-dir, EBFORMER_DATA or
-    ../shared/data, or named one by one.
+    Scores are gains over predicting the first count itself. The command `table` takes a table of your own. The data of
+    nhl, mlb and books do not ship: docs/realdata.md says where to get them. Name the files, or put them into the folder
+    of --data-dir or $EBFORMER_DATA.
 
     \b
-    Example:
+    Examples:
+      ebformer fielddata table mine.csv --before spring --after autumn
+      ebformer fielddata classic claims
       ebformer fielddata nhl --position center --estimators mle,npmle,priorformer
     """
 
@@ -103,7 +117,7 @@ def command() -> None:
 )
 @click.option("--count", type=click.Choice(hockey.COUNTS), default="goals", show_default=True, help="What to predict.")
 def nhl(files: Sequence[Path], data_dir: Path | None, position: Sequence[str], count: str) -> list[Holdout]:
-    """Hockey: a skater's season predicts his next.
+    """Hockey: a skater's season predicts the next.
 
     FILES are season pages of hockey-reference.com saved as CSV, or compact tables.
     """
@@ -139,10 +153,11 @@ def of_books(files: Sequence[Path], data_dir: Path | None) -> list[Holdout]:
 @click.argument("dataset")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the thinnings.")
 def of_classic(dataset: str, data_dir: Path | None, seed: int) -> list[Holdout]:
-    """A small published table, thinned into two halves 20 times.
+    """A small published table, each count split in two at random.
 
-    DATASET is claims, accidents or horse-kicks, which ship with ebformer (see `ebformer datasets`), or a table of the
-    folder classic/ of the data: a name that there is not gets the list.
+    The split is repeated 20 times.
+    DATASET is claims, accidents or horse-kicks, which ship with ebformer (see `ebformer datasets`), or a table in the
+    folder classic/ of the data. A name that does not exist gets the list.
     """
     return classic.load(dataset, np.random.default_rng(seed), data_dir=data_dir)
 
@@ -154,7 +169,12 @@ def of_classic(dataset: str, data_dir: Path | None, seed: int) -> list[Holdout]:
 @click.option("--after", required=True, metavar="COLUMN", help="Counts to predict.")
 @click.option("--ratio", type=float, default=1.0, show_default=True, help="Exposure of AFTER over that of BEFORE.")
 def of_table(file: Path, data_dir: Path | None, before: str, after: str, ratio: float) -> list[Holdout]:
-    """Two columns of your own table (CSV or Parquet), one row per unit."""
+    """Two columns of your own table (CSV or Parquet), one row per unit.
+
+    \b
+    Example:
+      ebformer fielddata table mine.csv --before spring --after autumn --estimators gamma,npmle,priorformer
+    """
     return [Holdout.from_table(file, before, after, ratio)]
 
 

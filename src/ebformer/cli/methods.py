@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 @click.command()
 def command() -> None:
-    """List the methods and what each promises.
+    """List the methods and what each can do; docs/methods.md says which to take when.
 
-    intervals: it estimates a prior, so it also answers with intervals, predictions and ranks. exposure: units may
-    differ in exposure. unseen: it answers for counts that no unit showed. monotone: its estimate never falls as the
-    count grows.
+    \b
+    intervals  it estimates a prior: intervals, predictions and ranks
+    exposure   units may differ in exposure
+    unseen     it answers for counts that no unit showed
+    monotone   its estimate never falls as the count grows
 
     \b
     Example:

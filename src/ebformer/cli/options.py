@@ -34,48 +34,61 @@ def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
 
 
 columns = _options(
-    click.option("--count", help="Column of counts; may be left out where only one column can hold them."),
-    click.option("--exposure", help="Column of exposures (games played, policy years, words); 1 for all if left out."),
+    click.option("--count", metavar="COLUMN", help="The counts. May be left out if only one column can hold them."),
+    click.option(
+        "--exposure",
+        metavar="COLUMN",
+        help="How long each row was watched (games, policy years), or its expected count.  [default: 1 for all]",
+    ),
     click.option(
         "--missing",
         type=click.Choice(["error", "keep"]),
         default="error",
         show_default=True,
-        help="Rows with a missing entry: refuse the table, or keep them without answers.",
+        help="Rows with a missing entry: stop with an error, or keep them without answers.",
     ),
 )
 """--count, --exposure and --missing."""
 
 fitting = _options(
-    click.option("--group", help="Column of groups; each is fitted apart."),
-    click.option("--method", default=DEFAULT, show_default=True, help="See `ebformer methods`."),
+    click.option("--group", metavar="COLUMN", help="Groups; each is fitted separately, with a prior of its own."),
+    click.option("--method", default=DEFAULT, show_default=True, help="One of those that `ebformer methods` lists."),
 )
 """--group and --method."""
 
 interval = click.option(
     "--interval",
+    metavar="LEVEL",
     type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
-    help="Level of the intervals.  [default: 0.9 where the method has a posterior]",
+    help="Level of the intervals, such as 0.95.  [default: 0.9 if the method gives intervals]",
 )
 
 answers = _options(
     interval,
     click.option(
         "--future",
+        metavar="EXPOSURE",
         type=click.FloatRange(min=0, min_open=True),
-        help="Add predicted and its interval: the next count, over this exposure.",
+        help="Add predicted, the next count over this much exposure, and its interval.",
     ),
     click.option(
         "--above",
+        metavar="RATE",
         type=click.FloatRange(min=0),
-        help="Add p_above: the probability that the rate is above this one.",
+        help="Add p_above, the probability that the rate is above RATE.",
     ),
     click.option(
         "--top",
+        metavar="M",
         type=click.IntRange(min=1),
-        help="Add expected_rank, 1 for the highest rate, and p_top: the probability of one of this many highest.",
+        help="Add expected_rank (1 is the highest rate) and p_top, the probability of being among the M highest.",
     ),
-    click.option("-o", "--output", help="Where to write: .csv, .tsv, .parquet, .gz after text, - for standard output."),
+    click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Where to write: .csv, .tsv (either may end in .gz) or .parquet; - for standard output.",
+    ),
 )
 """--interval, --future, --above, --top and --output."""
 

@@ -31,7 +31,10 @@ def command(
     interval: float | None,
     output: str,
 ) -> None:
-    """Write a page about FILE that opens offline: shrinkage, prior, model check, extreme units, all rows.
+    """Write an HTML page about FILE, in one file that opens offline.
+
+    It shows how far each unit was shrunk, the estimated prior, the model check, the highest and lowest units, how
+    methods compare on this table, and all rows to sort and search. It needs pip install 'ebformer[plot]'.
 
     \b
     Example:

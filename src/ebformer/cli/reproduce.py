@@ -17,22 +17,23 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     default="laptop",
     show_default=True,
     type=click.Choice(["smoke", "laptop", "full"]),
-    help="How much to compute; --list shows what each costs.",
+    help="How much to compute; --list shows the time each takes.",
 )
-@click.option("--only", multiple=True, metavar="ITEM", help="One item of --list; repeatable.")
-@click.option("--list", "listing", is_flag=True, help="Show every item, its command and its cost, and stop.")
+@click.option("--only", multiple=True, metavar="ITEM", help="Make only this item of --list; repeatable.")
+@click.option("--list", "listing", is_flag=True, help="List the items with the time each takes, and stop.")
 @click.option("--data-dir", type=FOLDER, help="Folder of the real data.  [default: $EBFORMER_DATA or ../shared/data]")
 @click.option(
-    "-o", "--output", default="reproduction", show_default=True, type=FOLDER, help="Folder of the pages and results."
+    "-o", "--output", default="reproduction", show_default=True, type=FOLDER, help="Folder for pages and results."
 )
-@click.option("--docs", type=FOLDER, help="Also write reproduction.md, probes.md and their tables and figures here.")
+@click.option("--docs", type=FOLDER, help="Also write reproduction.md and probes.md, with tables and figures, here.")
 def command(
     scale: str, only: tuple[str, ...], listing: bool, data_dir: Path | None, output: Path, docs: Path | None
 ) -> None:
-    """Rebuild the paper's tables and figures with the shipped networks: OUTPUT/index.html and OUTPUT/index.md.
+    """Rebuild the paper's tables, figures and claims with the shipped networks, the paper's numbers beside ours.
 
-    Results are kept in OUTPUT/SCALE: an interrupted run continues where it was, and a second one reads them. With
-    --only the pages hold these items alone; a run without it brings the others back.
+    Writes OUTPUT/index.html and OUTPUT/index.md. Results are kept in OUTPUT/SCALE, so an interrupted run continues
+    where it stopped, and later runs reuse them. With --only the pages hold only these items; a run without it brings
+    the others back. Needs pip install 'ebformer[all]'.
 
     \b
     Examples:

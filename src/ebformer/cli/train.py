@@ -24,15 +24,17 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("name")
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Plan the steps for so long a run.")
-@click.option("--steps", type=click.IntRange(min=1), help="Plan so many steps.")
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Plan a run of this length.")
+@click.option("--steps", type=click.IntRange(min=1), help="Plan a run of this many steps.")
 @click.option("--resume", is_flag=True, help="Continue the run in the folder, if there is one.")
 @click.option("--folder", type=FOLDER, help="Where checkpoints and the log go.  [default: runs/NAME]")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the initial weights and of everything drawn.")
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of a process.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the initial weights and of everything drawn.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per process.")
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, ...")
-@click.option("--ship", "shelf", type=FOLDER, help="Train no more: write weights, card and log of the run here.")
-@click.option("--select", is_flag=True, help="Instead of one network, search the paper's grid around NAME.")
+@click.option(
+    "--ship", "shelf", type=FOLDER, help="Do not train: write the weights, card and log of the run to this folder."
+)
+@click.option("--select", is_flag=True, help="Search the paper's grid of architectures instead, by the recipe NAME.")
 def command(
     name: str,
     minutes: float | None,
@@ -45,11 +47,12 @@ def command(
     shelf: Path | None,
     select: bool,
 ) -> None:
-    """Pre-train the transformer NAME: a recipe (T24r, L24r, T24f, paper, smoke) or a file of one (recipe.json).
+    """Pre-train a transformer by the recipe NAME: T24r, L24r, T24f, paper, smoke, or a file (recipe.json).
 
-    T24r, L24r and T24f are last legs, which start from the weights of earlier ones (T24r-long, T24r-short, ...) in the
-    folders beside. Killed at any moment, the same command with --resume continues as if nothing had happened. Under
-    torchrun every process draws its own tallies.
+    The recipes T24r, L24r and T24f are the last of several legs. They start from the weights of earlier legs
+    (T24r-long, T24r-short, ...), which must lie in folders beside; docs/training.md has the order. If a run is killed,
+    the same command with --resume continues it. Under torchrun every process draws its own data. Needs pip install
+    'ebformer[train]'.
 
     \b
     Examples:
