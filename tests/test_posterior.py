@@ -101,12 +101,35 @@ def test_tiny_rates_are_told_apart() -> None:
     assert bayes_rule(Prior([1e-18, 1e-17], [0.5, 0.5]), 1) == pytest.approx((1e-36 + 1e-34) / 1.1e-17, rel=1e-12)
 
 
-def test_large_arrays_are_answered_in_blocks_with_the_same_numbers() -> None:
-    prior = Prior(np.linspace(0, 30, 40), np.full(40, 1 / 40))
-    x, t = np.arange(10_000).reshape(100, 100) % 50, np.linspace(0.5, 2, 100)
-    answers = bayes_rule(prior, x, t)
-    assert answers.shape == (100, 100)
-    assert answers[7] == pytest.approx(bayes_rule(prior, x[7], t), rel=1e-14)
+@pytest.mark.parametrize("entries", [1, 1000])
+def test_large_arrays_are_answered_in_blocks_with_the_same_numbers(
+    entries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prior = Prior(np.linspace(0, 9, 40), np.full(40, 1 / 40))
+    x, t = np.arange(30).reshape(5, 6), np.linspace(0.5, 2, 6)
+    whole, error, counts = bayes_rule(prior, x, t), mmse(prior), np.concatenate(likely_counts(prior))
+    monkeypatch.setattr("ebformer.posterior.ENTRIES", entries)
+    blocks = likely_counts(prior)
+    assert max(map(len, blocks)) <= max(1, entries // 40)
+    assert np.array_equal(np.concatenate(blocks), counts)
+    np.testing.assert_allclose(bayes_rule(prior, x, t), whole, rtol=1e-14)
+    assert mmse(prior) == pytest.approx(error, rel=1e-13)
+
+
+@pytest.mark.parametrize("kind", [Prior, GridPrior, GammaPrior])
+def test_many_units_are_answered_as_each_would_be_alone(kind: type[Prior] | type[GammaPrior]) -> None:
+    """Whatever the shapes of the units and of what is asked about each."""
+    prior = GammaPrior(2.0, 0.5) if kind is GammaPrior else kind([0.0, 0.5, 2.0, 8.0], [0.1, 0.2, 0.5, 0.2])
+    x, t = np.array([[0, 1, 2], [5, 9, 20]]), np.array([0.5, 1.0, 3.0])
+    levels, rates = np.array([[0.0, 0.05], [0.3, 0.99]]), np.array([-0.3, 0.0, 0.4, 2.0, 9.0])
+    after = posterior(prior, x, t)
+    for at in np.ndindex(x.shape):
+        one = posterior(prior, x[at], t[at[1]])
+        assert after.mean[at] == pytest.approx(one.mean, rel=1e-14)
+        assert after.variance[at] == pytest.approx(one.variance, rel=1e-12)
+        assert after.quantile(levels)[at] == pytest.approx(np.vectorize(one.quantile)(levels), rel=1e-12)
+        assert after.exceeds(rates)[at] == pytest.approx(np.vectorize(one.exceeds)(rates), rel=1e-12)
+        assert [end[at] for end in after.interval(0.8)] == pytest.approx(one.interval(0.8), rel=1e-12)
 
 
 @given(priors(), st.integers(0, 40), st.floats(0.001, 0.999))
@@ -246,6 +269,14 @@ def test_a_rate_of_zero_stays_a_point_of_a_grid() -> None:
     assert after.quantile(0.5)[0] == 0
     draws = after.sample(10_000, np.random.default_rng(0))
     assert np.mean(draws > 0, axis=-1) == pytest.approx(after.exceeds(0.0), abs=0.02)
+
+
+def test_a_grid_of_one_point_is_a_point() -> None:
+    after = posterior(GridPrior([2.0], [1.0]), [0, 7])
+    assert after.exceeds([1.7, 2.0, 2.3]).tolist() == [[1.0, 0.0, 0.0]] * 2
+    assert after.quantile([0.0, 0.4, 1.0]).tolist() == [[2.0] * 3] * 2
+    assert after.sample(3, np.random.default_rng(0)).tolist() == [[2.0] * 3] * 2
+    assert [end.tolist() for end in after.interval(0.9)] == [[2.0, 2.0]] * 2
 
 
 def test_draws_from_a_grid_follow_its_distribution_function() -> None:

@@ -64,6 +64,7 @@ def test_a_scaled_gamma_is_the_gamma_of_the_scaled_rate() -> None:
         ([1.0, float("inf")], [0.5, 0.5], r"atoms\[1\] is inf"),
         ([1.0, 2.0], [1.5, -0.5], r"weights\[1\] is -0.5"),
         ([1.0, 2.0], [0.5, 0.6], "add up to 1, not 1.1"),
+        ([1.0, 2.0], [0.5, 0.4], "add up to 1, not 0.9"),
         ([1.0], [0.5, 0.5], "as many weights as atoms"),
         ([], [], "as many weights as atoms"),
         (["a"], [1.0], "are numbers"),

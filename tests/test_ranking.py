@@ -79,10 +79,41 @@ def test_identical_units_share_the_places_equally() -> None:
     assert expected_rank(weights, multiplicity) == pytest.approx([25.5])
 
 
-def test_others_ahead_of_one_kind_are_binomial() -> None:
-    for p in (0.0, 1e-4, 0.3, 0.5, 0.9, 1.0):
-        answer = fewer_others_ahead(np.array([p]), np.array([40]), np.array([0]), 12)
-        assert answer == pytest.approx([stats.binom.cdf(11, 39, p)], abs=1e-9)
+@pytest.mark.parametrize(("n", "m"), [(4_000, 2_000), (400, 399), (300, 300)])
+def test_thousands_of_identical_units_have_equal_chances(n: int, m: int) -> None:
+    """Though some cells are so high that a place is certain there, and some so low that there is none."""
+    weights = np.array([0.02, 0.1, 0.08, 0.15, 0.05, 0.2, 0.1, 0.2, 0.1])
+    np.testing.assert_allclose(p_top(weights[None], np.array([n]), m), [m / n], atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "chances"),
+    [(40, 12, (0.0, 1e-4, 0.3, 0.5, 0.9, 1.0)), (100_000, 85, (1e-4, 9.9e-4, 1.1e-3)), (10**7, 21, (1e-6, 2e-6))],
+)
+def test_others_ahead_of_one_kind_are_binomial(n: int, m: int, chances: tuple[float, ...]) -> None:
+    for p in chances:
+        answer = fewer_others_ahead(np.array([p]), np.array([n]), np.array([0]), m)
+        assert answer == pytest.approx([stats.binom.cdf(m - 1, n - 1, p)], abs=1e-10)
+
+
+def test_others_ahead_of_many_kinds_add_up_one_by_one() -> None:
+    """The distribution of a sum of independent indicators, by adding one at a time."""
+    p, multiplicity = np.array([2e-4, 0.03, 0.5, 0.97]), np.array([500, 30, 4, 3])
+    for kind in range(4):
+        others = np.repeat(p, multiplicity - (np.arange(4) == kind))
+        law = np.ones(1)
+        for chance in others:
+            law = np.convolve(law, [1 - chance, chance])
+        for m in (1, 5, 8):
+            answer = fewer_others_ahead(p, multiplicity, np.array([kind]), m)
+            assert answer == pytest.approx([law[:m].sum()], abs=1e-8)
+
+
+@pytest.mark.parametrize("units", [1, 3, 40])
+def test_the_cells_of_continuous_posteriors_hold_all_of_them(units: int) -> None:
+    (weights,) = cells([posterior(GammaPrior(2.0, 1.0), np.arange(units))])
+    assert weights.min() >= 0
+    assert weights.sum(axis=1) == pytest.approx(np.ones(units), abs=1e-12)
 
 
 def test_gamma_posteriors_rank_as_their_draws_do() -> None:
