@@ -14,14 +14,12 @@ longer matter, except for the last few, and the grid with the added atoms is the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr
 
-from ebformer.channel import deviance, log_peak
 from ebformer.errors import InputError
+from ebformer.estimators.risks import Block, Risks
 from ebformer.posterior import Floats
 from ebformer.prior import Prior
 from ebformer.rule import Convergence
@@ -34,15 +32,12 @@ LARGEST = 1e7
 CROWDED = 1000.0
 """Up to this theta_max the atoms are moved to their best places."""
 
-FLOOR = 3e-7
 GRID = 0.12
 """Spacing of the first atoms in sqrt(theta), where a standard deviation of x is 1/2 and heaps are over 0.6 apart."""
 BARRIER = 1e-12
 """The last weight of the barrier, relative to the mmse and shared by all atoms."""
 NEAR = 0.02
 """Moving atoms that met: this near in sqrt(theta), or relative to the whole interval where that is short."""
-SMOOTH, NODES = 33.0, 0.125
-"""From about this sqrt(x) on, sums over counts become sums over nodes with this spacing in sqrt(x)."""
 
 
 @lru_cache(maxsize=64)
@@ -56,7 +51,7 @@ def least_favourable(theta_max: float) -> tuple[Prior, Convergence]:
     """
     if not 0 < theta_max <= LARGEST:
         raise InputError(f"theta_max is {theta_max:g}: give a positive number of at most {LARGEST:g}")
-    risks, move = _Risks(float(theta_max)), theta_max <= CROWDED
+    risks, move = Risks(float(theta_max)), theta_max <= CROWDED
     # For large theta_max all but the floor's mass lies within 4 to 6 theta_max^(1/6) of the end in sqrt(theta), the
     # scale of Airy's equation, so the atoms need not start at 0.
     a = risks.even(max(0.0, np.sqrt(theta_max) - 7 * theta_max ** (1 / 6)), GRID if move else 2 * GRID)
@@ -65,14 +60,14 @@ def least_favourable(theta_max: float) -> tuple[Prior, Convergence]:
         a, w = _heaps(a, w, risks)
     a, w, gap, taken = _exchange(risks, a, w, move)
     # The floor can go: all of it where the lowest atom alone bounds the risk at 0, else what is above that atom.
-    lower = _Risks(float(theta_max), below=0.0 if a[0] ** 2 < risks.mmse(a, w) else a[0])
+    lower = Risks(float(theta_max), below=0.0 if a[0] ** 2 < risks.mmse(a, w) else a[0])
     b, v, without, more = _exchange(lower, a, w / w.sum() * lower.rest, move)
     if without <= max(gap, TOLERANCE):
         risks, a, w, gap = lower, b, v, without
     return risks.prior(a, w), Convergence(gap, steps + taken + more, gap <= TOLERANCE, MEANING)
 
 
-def _exchange(risks: _Risks, a: Floats, w: Floats, move: bool) -> tuple[Floats, Floats, float, int]:
+def _exchange(risks: Risks, a: Floats, w: Floats, move: bool) -> tuple[Floats, Floats, float, int]:
     """Settle the atoms, look for rates whose risk is too large, and add atoms there until there is none."""
     steps = 0
     for _ in range(60):
@@ -88,111 +83,7 @@ def _exchange(risks: _Risks, a: Floats, w: Floats, move: bool) -> tuple[Floats, 
     return a, w, gap, steps
 
 
-Block = tuple[slice, slice, Floats]
-
-
-def _quadrature(last: float) -> tuple[Floats, Floats]:
-    """Nodes x and weights with sum_x g(x) = weights @ g(nodes), x up to last, for all g that are summed here.
-
-    Every count while x is small. Where it is large, the sum is the integral 2 int g(s^2) s ds, and that the trapezoid
-    rule in s = sqrt(x): both hold to exp(-2 pi c / NODES), below 1e-16, since p(x | theta) has width 1/2 in s and the
-    nearest pole of the Bayes rule lies c = pi / (4 distance of neighbouring atoms), some 0.8, off the real line.
-    Gaussian weights, too wide for either rule to resolve, lead from one to the other; up to 500 all are counts.
-    """
-    counts = np.arange(min(last, (SMOOTH + 6) ** 2) + 1)
-    roots = np.arange(SMOOTH - 6, max(np.sqrt(last), SMOOTH - 6), NODES)
-    nodes = np.append(counts, roots**2)
-    weights = np.append(ndtr(2 * (SMOOTH - np.sqrt(counts))), 2 * NODES * roots * ndtr(2 * (roots - SMOOTH)))
-    order = np.argsort(nodes)
-    order = order[weights[order] > 1e-20]
-    return nodes[order], weights[order]
-
-
-class _Risks:
-    """Poisson tables on [0, theta_max], in blocks of counts with the rates within reach, and what follows from them."""
-
-    def __init__(self, theta_max: float, below: float = np.inf) -> None:
-        self.theta_max = theta_max
-        self.x, weights = _quadrature(theta_max + 9 * np.sqrt(theta_max) + 30)
-        self.log_peak = log_peak(self.x) + np.log(weights)
-        self.edges = np.append(np.searchsorted(self.x, np.arange(0, np.sqrt(self.x[-1]), 4) ** 2), self.x.size)
-        floor = self.even(0.0, 0.5)
-        self.light = 0.01 * FLOOR / floor.size
-        self.floor = floor[floor < below]
-        self.mass = np.full(self.floor.size, FLOOR / floor.size)
-        self.rest = 1 - float(self.mass.sum())
-        # The moments of the floor about each count: [3, counts].
-        self.moments = np.zeros((3, self.x.size))
-        for rates, counts, p in self.table(self.floor):
-            offset = self.floor[rates, None] - self.x[counts]
-            self.moments[:, counts] = [self.mass[rates] @ (p * offset**power) for power in range(3)]
-
-    def even(self, low: float, spacing: float) -> Floats:
-        """Rates evenly spaced in sqrt(theta), from low to the end."""
-        roots = np.linspace(low, np.sqrt(self.theta_max), 3 + int((np.sqrt(self.theta_max) - low) / spacing))
-        return np.append(roots[:-1] ** 2, self.theta_max)
-
-    def table(self, theta: Floats) -> Iterator[Block]:
-        """Which rates, which counts, p(x | theta) [rates, counts]; what is left out is below 1e-30."""
-        theta = np.maximum(theta, 1e-12 * self.theta_max)
-        for counts in map(slice, self.edges[:-1], self.edges[1:]):
-            x = self.x[counts]
-            rates = slice(*np.searchsorted(np.sqrt(theta), [np.sqrt(x[0]) - 6, np.sqrt(x[-1]) + 6]))
-            if rates.start < rates.stop:
-                yield rates, counts, np.exp(self.log_peak[counts] - deviance(x, theta[rates, None]))
-
-    def bayes(self, a: Floats, w: Floats, table: Iterable[Block] | None = None) -> tuple[Floats, Floats]:
-        """The marginal and the Bayes rule, less x, of atoms and floor together."""
-        m, e, _ = self.moments.copy()
-        for rates, counts, p in table or self.table(a):
-            m[counts] += w[rates] @ p
-            e[counts] += w[rates] @ (p * (a[rates, None] - self.x[counts]))
-        return m, e / m
-
-    def risk(self, theta: Floats, shift: Floats, table: Iterable[Block] | None = None) -> Floats:
-        """r(theta), r' and r'': [3, rates]. The derivatives of p are p (x / theta - 1) and so on."""
-        answer = np.zeros((3, theta.size))
-        theta = np.maximum(theta, 1e-12 * self.theta_max)
-        for rates, counts, p in table or self.table(theta):
-            rate, x = theta[rates, None], self.x[counts]
-            error = theta[rates, None] - x - shift[counts]
-            score = x / rate - 1
-            answer[0, rates] += (p * error**2).sum(axis=1)
-            answer[1, rates] += (p * error * (error * score + 2)).sum(axis=1)
-            answer[2, rates] += (p * (error**2 * (score**2 - x / rate**2) + 4 * error * score + 2)).sum(axis=1)
-        return answer
-
-    def mmse(self, a: Floats, w: Floats, table: Iterable[Block] | None = None) -> float:
-        """The mmse of atoms and floor together."""
-        shift = self.bayes(a, w, table)[1]
-        floor = self.moments[2] - 2 * self.moments[1] * shift + self.moments[0] * shift**2
-        return float(w @ self.risk(a, shift, table)[0] + floor.sum())
-
-    def prior(self, a: Floats, w: Floats) -> Prior:
-        """Atoms and floor together."""
-        return Prior(np.append(a, self.floor), np.append(w, self.mass))
-
-    def peaks(self, shift: Floats) -> tuple[Floats, Floats]:
-        """The high local maxima of the risk on [0, theta_max], by sign changes of r', polished, and their heights."""
-        grid = self.even(0.0, 0.05)
-        risk, slope, _ = self.risk(grid, shift)
-        # Between two neighbours of the grid the risk rises by less than a hundredth.
-        high = (slope[:-1] > 0) & (slope[1:] <= 0) & (risk[:-1] > 0.98 * risk.max())
-        low, high = grid[:-1][high], grid[1:][high]
-        theta = (low + high) / 2
-        for _ in range(60):
-            _, slope, bend = self.risk(theta, shift)
-            low, high = np.where(slope > 0, theta, low), np.where(slope > 0, high, theta)
-            newton = theta - slope / np.where(bend < 0, bend, -np.inf)
-            middle = np.where((newton > low) & (newton < high), newton, (low + high) / 2)
-            if np.all(np.abs(middle - theta) <= 1e-9 * (high + low)):
-                break
-            theta = middle
-        theta = np.concatenate([[0.0], theta, [self.theta_max]])
-        return theta, self.risk(theta, shift)[0]
-
-
-def _follow(risks: _Risks, a: Floats, w: Floats, barrier: float, move: bool) -> tuple[Floats, Floats, int]:
+def _follow(risks: Risks, a: Floats, w: Floats, barrier: float, move: bool) -> tuple[Floats, Floats, int]:
     """Down the central path: the best atoms and weights for one barrier after the other, to the last."""
     steps = 0
     for mu in np.geomspace(barrier, BARRIER, 1 + round(np.log10(barrier / BARRIER))):
@@ -201,7 +92,7 @@ def _follow(risks: _Risks, a: Floats, w: Floats, barrier: float, move: bool) -> 
     return a, w, steps
 
 
-def _heaps(a: Floats, w: Floats, risks: _Risks) -> tuple[Floats, Floats]:
+def _heaps(a: Floats, w: Floats, risks: Risks) -> tuple[Floats, Floats]:
     """One atom for each heap of weights on the grid."""
     heaps = np.append(0, np.flatnonzero((w[1:-1] <= w[:-2]) & (w[1:-1] < w[2:])) + 1)
     mass = np.add.reduceat(w, heaps)
@@ -211,7 +102,7 @@ def _heaps(a: Floats, w: Floats, risks: _Risks) -> tuple[Floats, Floats]:
     return a, w * risks.rest / w.sum()
 
 
-def _climb(risks: _Risks, a: Floats, w: Floats, mu: float, move: bool) -> tuple[Floats, Floats, int]:
+def _climb(risks: Risks, a: Floats, w: Floats, mu: float, move: bool) -> tuple[Floats, Floats, int]:
     """Newton's method on mmse (1 + mu sum_j log w_j), in the weights' relative changes and, on request, the atoms."""
     table = list(risks.table(a))
     for step in range(1, 41):
@@ -240,7 +131,7 @@ def _climb(risks: _Risks, a: Floats, w: Floats, mu: float, move: bool) -> tuple[
 
 
 def _newton_step(
-    risks: _Risks, a: Floats, w: Floats, table: list[Block], barrier: float, move: bool
+    risks: Risks, a: Floats, w: Floats, table: list[Block], barrier: float, move: bool
 ) -> tuple[Floats, Floats, float]:
     """The relative change of each weight, the shift of each atom, and the gain they promise to first order.
 
@@ -282,7 +173,7 @@ def _constrained_step(curvature: Floats, gradient: Floats, normal: Floats, scale
     return np.asarray(free - (normal @ free) / (normal @ fixed) * fixed)
 
 
-def _joined(a: Floats, w: Floats, risks: _Risks, near: float) -> tuple[Floats, Floats]:
+def _joined(a: Floats, w: Floats, risks: Risks, near: float) -> tuple[Floats, Floats]:
     """Leave out atoms that are light beside the floor and join those that met."""
     a, w = a[w > risks.light], w[w > risks.light]
     groups = np.append(0, np.flatnonzero(np.diff(np.sqrt(a)) > near * min(1.0, np.sqrt(a[-1]))) + 1)
@@ -293,7 +184,7 @@ def _joined(a: Floats, w: Floats, risks: _Risks, near: float) -> tuple[Floats, F
     return last + offset / mass, mass * risks.rest / mass.sum()
 
 
-def _with_atoms(a: Floats, w: Floats, new: Floats, risks: _Risks, near: float) -> tuple[Floats, Floats]:
+def _with_atoms(a: Floats, w: Floats, new: Floats, risks: Risks, near: float) -> tuple[Floats, Floats]:
     """Put atoms where the risk is too large, light enough beside their neighbours not to disturb them."""
     new = new[np.abs(np.sqrt(new)[:, None] - np.sqrt(a)).min(axis=1) > near * min(1.0, np.sqrt(a[-1]))]
     light = 0.3 * np.exp(np.interp(np.sqrt(new), np.sqrt(a), np.log(w)))
