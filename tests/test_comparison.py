@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import ebformer as eb
 from ebformer.comparison import Score, compare, margin, thinned
@@ -56,6 +57,19 @@ def test_the_better_method_wins_and_the_difference_is_paired() -> None:
     assert best.excess == 0
     assert other.excess > 4 * other.excess_se > 0
     assert best.log_score > other.log_score
+
+
+def test_of_units_without_events_everything_is_known() -> None:
+    """All parts are 0: that all rates are c is wrong by c^2, and a part of exposure t / 5 has probability e^(-c t / 5)."""
+    t = np.array([0.5, 1.0, 3.0, 8.0])
+    methods = {f"{c:g}": eb.Oracle(Prior([c], [1.0])) for c in (2.0, 0.5, 1.0)}
+    scores = compare(Tally.of(np.zeros(4, int), t), methods, np.random.default_rng(0))
+    assert [score.method for score in scores] == ["0.5", "1", "2"]
+    for c, score in zip((0.5, 1.0, 2.0), scores, strict=True):
+        assert score.risk == pytest.approx(c**2)
+        assert score.log_score == pytest.approx(-c * t.mean() / 5)
+        assert score.excess == pytest.approx(c**2 - 0.25)
+        assert score.excess_se == pytest.approx((c**2 - 0.25) * stats.sem(t / t.mean()))
 
 
 def test_the_predictive_probability_agrees_with_the_posterior_route() -> None:

@@ -92,6 +92,20 @@ def test_shapes_follow_the_question(prior: Prior | GammaPrior) -> None:
 
 
 @pytest.mark.parametrize("prior", PRIORS)
+def test_many_units_are_answered_as_each_would_be_alone(prior: Prior | GammaPrior) -> None:
+    x, t, future = np.array([[0, 3], [7, 12]]), np.array([1.0, 2.5]), np.array([[0.5], [4.0]])
+    y, levels = np.array([[0, 1], [6, 40]]), np.array([0.0, 0.3, 0.95])
+    after = predictive(prior, x, t, future)
+    for at in np.ndindex(x.shape):
+        one = predictive(prior, x[at], t[at[1]], future[at[0], 0])
+        assert (after.mean[at], after.variance[at]) == pytest.approx((one.mean, one.variance), rel=1e-12)
+        assert after.pmf(y)[at] == pytest.approx(np.vectorize(one.pmf)(y), rel=1e-11)
+        assert after.cdf(y)[at] == pytest.approx(np.vectorize(one.cdf)(y), rel=1e-11)
+        assert after.quantile(levels)[at].tolist() == [one.quantile(level) for level in levels]
+        assert [end[at] for end in after.interval(0.8)] == list(one.interval(0.8))
+
+
+@pytest.mark.parametrize("prior", PRIORS)
 def test_no_count_is_certain_to_be_enough(prior: Prior | GammaPrior) -> None:
     with pytest.raises(InputError, match="level of a quantile is 1"):
         predictive(prior, 1).quantile(1.0)

@@ -32,6 +32,10 @@ def test_a_prior_survives_being_written_down(pairs: list[tuple[float, float]]) -
     assert Prior(prior.atoms.tolist(), prior.weights.tolist()) == prior
 
 
+def test_weights_are_normalised() -> None:
+    assert Prior([1.0, 2.0], [0.5, 0.5 + 5e-7]).weights.sum() == pytest.approx(1, abs=1e-15)
+
+
 def test_one_atom_is_not_called_atoms() -> None:
     assert repr(Prior([2.5], [1.0])) == "Prior(1 atom at 2.5, mean 2.5)"
     assert repr(Prior([0.0, 5.0], [0.5, 0.5])) == "Prior(2 atoms from 0 to 5, mean 2.5)"

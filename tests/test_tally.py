@@ -43,13 +43,25 @@ def test_observations_are_pairs_where_exposures_differ(pairs: list[tuple[int, fl
     assert {(x, t): m for x, t, m in found} == {pair: pairs.count(pair) for pair in pairs}
 
 
+def test_tallies_are_equal_only_if_all_their_parts_are() -> None:
+    tally = Tally([0, 3], [2, 1], [1.0, 2.0])
+    assert tally == Tally([3, 0, 0], [1, 1, 1], [2.0, 1.0, 1.0])
+    for other in (
+        Tally([0, 4], [2, 1], [1.0, 2.0]),
+        Tally([0, 3], [2, 2], [1.0, 2.0]),
+        Tally([0, 3], [2, 1], [1.0, 4.0]),
+        Tally([0, 3], [2, 1]),
+    ):
+        assert tally != other
+
+
 def test_exposure_one_is_no_exposure() -> None:
     assert Tally.of([1, 2], exposure=1.0) == Tally.of([1, 2])
     assert Tally.of([1, 2], exposure=1.0).exposure is None
 
 
 def test_a_common_exposure_can_be_dropped_and_others_cannot() -> None:
-    assert Tally.of([1, 2], exposure=3.0).common_exposure == 3.0
+    assert Tally.of([1, 2], exposure=3.0).common_exposure == Tally.of([5], exposure=3.0).common_exposure == 3.0
     assert Tally.of([1, 2], exposure=3.0).unexposed() == Tally.of([1, 2])
     with pytest.raises(ExposureError):
         Tally.of([1, 2], exposure=[1.0, 2.0]).unexposed()
@@ -110,6 +122,10 @@ def test_what_is_not_a_count_is_named(given: object, complaint: str) -> None:
 )
 def test_whole_numbers_of_any_type_are_counts(given: object) -> None:
     assert Tally.of(given) == Tally([0, 3], [1, 1])  # type: ignore[arg-type]
+
+
+def test_yes_and_no_are_counts() -> None:
+    assert Tally.of(np.array([True, False, True])) == Tally([0, 1], [1, 2])
 
 
 @pytest.mark.parametrize(

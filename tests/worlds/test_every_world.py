@@ -65,9 +65,10 @@ def test_the_papers_theta_max():
     drawn = PaperThetaMax(floor=1.0).draw(np.random.default_rng(0), 200_000)
     assert drawn.min() == 1.0
     assert drawn.max() == 500.0
-    # P(theta_max <= 100) = 3/4 * 1/2 + 1/8 (1 - e^-2) + 1/8 (1/2 + atan(5) / pi)
-    expected = 0.375 + (1 - np.exp(-2)) / 8 + (0.5 + np.arctan(5) / np.pi) / 8
-    assert np.mean(drawn <= 100) == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 200_000))
+    for c in (10.0, 30.0, 50.0, 100.0, 250.0):
+        # 3/4 Uniform(0, 200) + 1/8 Exponential(mean 50) + 1/8 Cauchy(50, 10)
+        expected = 0.75 * min(c / 200, 1) - np.expm1(-c / 50) / 8 + (0.5 + np.arctan((c - 50) / 10) / np.pi) / 8
+        assert np.mean(drawn <= c) == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 200_000))
 
 
 def test_impossible_theta_max_is_refused():

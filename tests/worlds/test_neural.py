@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ebformer.worlds import Neural
 from ebformer.worlds.neural import ACTIVATIONS, OVERWRITING, gather, push_forward, quadrature
@@ -24,6 +25,18 @@ def test_activations_are_the_published_ones():
     for name, ours in zip(names, ACTIVATIONS, strict=True):
         theirs = torch.tanh if name == "tanh" else getattr(functional, name)
         assert ours(z) == pytest.approx(theirs(torch.from_numpy(z)).numpy(), abs=1e-12)
+
+
+def test_networks_generate_what_the_published_description_does():
+    """sigmoid(10 (v . activation(W u + b) + c)), all weights uniform on [-1/2, 1/2], one network at a time."""
+    rng, point = np.random.default_rng(2), np.array([0.1, 0.9, 0.4, 0.7])
+    plain = []
+    for _ in range(5000):
+        weight, bias, readout = (rng.uniform(-0.5, 0.5, size) for size in ((4, 4), 4, 4))
+        hidden = ACTIVATIONS[rng.integers(8)](weight @ point + bias)
+        plain.append(1 / (1 + np.exp(-10 * (readout @ hidden + rng.uniform(-0.5, 0.5)))))
+    ours = push_forward(np.random.default_rng(3), 5000, point[:, None])[:, 0]
+    assert stats.ks_2samp(plain, ours).pvalue > 1e-3
 
 
 def test_the_prior_has_the_moments_of_what_its_networks_generate():
