@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import ebformer as eb
-from ebformer.check import ENOUGH, RELEVANT, model_check, pit_interval
+from ebformer.check import ENOUGH, RELEVANT, _moments, model_check, pit_interval
 from ebformer.prior import GammaPrior, Prior
 from ebformer.tally import Tally
 
@@ -27,8 +28,6 @@ def mixed(rng: np.random.Generator, n: int) -> np.ndarray:
 
 def test_the_pit_of_the_true_model_is_uniform() -> None:
     """40 independent checks against the true prior: their p-values are uniform on average (Kolmogorov)."""
-    from scipy import stats
-
     p_values = []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
@@ -85,6 +84,11 @@ def rates_that_grow(rng: np.random.Generator) -> Tally:
     return Tally.of(rng.poisson(rng.gamma(4.0, 0.25, 3_000) * t**1.6), t)
 
 
+def rates_that_fall(rng: np.random.Generator) -> Tally:
+    t = np.exp(rng.uniform(0.0, 3.0, 3_000)).round(1)
+    return Tally.of(rng.poisson(rng.gamma(4.0, 0.25, 3_000) * t**0.4), t)
+
+
 @pytest.mark.parametrize(
     ("counts", "advice"),
     [
@@ -96,6 +100,8 @@ def rates_that_grow(rng: np.random.Generator) -> Tally:
         (lambda rng: Tally.of(10 * rng.integers(1, 12, 2_000)), "most counts are multiples of 10"),
         (bursts, "bursts"),
         (rates_that_grow, "units with more exposure have higher rates"),
+        (rates_that_fall, "units with more exposure have lower rates"),
+        (lambda rng: Tally.of(5 * (2 * rng.integers(0, 8, 2_000) + 1)), "most counts are multiples of 5"),
     ],
 )
 def test_each_trouble_has_its_sentence(counts: Callable[[np.random.Generator], Tally], advice: str) -> None:
@@ -113,6 +119,47 @@ def test_a_trifle_is_not_reported_however_many_units_show_it() -> None:
     assert check.p_value < 1e-6
     assert check.distance < RELEVANT
     assert check.fits
+
+
+def test_a_trifling_trend_is_not_reported_either() -> None:
+    """Ten million units whose rates are a percent higher where the exposure is 4, of which chance is no explanation."""
+    x, half = np.arange(160), []
+    for prior, t in ((GammaPrior(2.0, 0.5), 1.0), (GammaPrior(2.0, 0.5 / 1.01), 4.0)):
+        half.append(np.round(5e6 * np.exp(eb.posterior.log_marginal(prior, x, t))))
+    tally = Tally(np.tile(x, 2), np.concatenate(half), np.repeat([1.0, 4.0], x.size))
+    check = model_check(GammaPrior(2.0, 0.5), tally, np.random.default_rng(0))
+    assert check.fits, check.sentence
+
+
+@pytest.mark.parametrize(("n", "rate"), [(4_000, 6.0), (100, 3.2)])
+def test_a_want_of_zeros_may_be_chance_or_too_small_to_matter(n: int, rate: float) -> None:
+    """4,000 units should have 10 zeros, 0.2 percent of them; 100 units 4, and none with probability 2 percent."""
+    counts = stats.poisson.ppf((np.arange(n) + 0.5) / n, rate).astype(int)
+    check = model_check(Prior([rate], [1.0]), Tally.of(np.maximum(counts, 1)), np.random.default_rng(0))
+    assert check.fits, check.sentence
+
+
+@pytest.mark.parametrize(("n", "bins"), [(5, 4), (79, 7), (3_000, 20)])
+def test_the_numbers_of_a_check_are_those_of_its_histogram(n: int, bins: int) -> None:
+    """Pearson's chi-square and the total variation distance, from bins of at least 10 units where there are enough."""
+    rng = np.random.default_rng(1)
+    check = model_check(Prior([4.0], [1.0]), Tally.of(rng.poisson(4.6, n)), rng)
+    assert check.pit.size == bins
+    assert check.p_value == pytest.approx(stats.chisquare(np.rint(n * check.pit)).pvalue, rel=1e-9)
+    assert check.distance == pytest.approx(np.maximum(check.pit - 1 / bins, 0).sum())
+
+
+def test_the_moments_of_uniform_pits_are_standardised() -> None:
+    """z-scores of u - 1/2 and (u - 1/2)^2 have mean 0 and variance 1 under the uniform law (by Gauss-Legendre)."""
+    u, w = (0.5 * a + b for a, b in zip(np.polynomial.legendre.leggauss(8), (0.5, 0.0), strict=True))
+    mean, spread = np.array([_moments(np.array([at]), np.array([at]), np.array([1])) for at in u]).T
+    assert [w @ mean, w @ spread] == pytest.approx([0, 0], abs=1e-12)
+    assert [w @ mean**2, w @ spread**2] == pytest.approx([1, 1])
+    # Units between two values of u count with the average in between, and n units with sqrt(n) of one.
+    some = 0.2 + 0.6 * u
+    between = _moments(np.array([0.2]), np.array([0.8]), np.array([9]))
+    points = [_moments(np.array([at]), np.array([at]), np.array([1])) for at in some]
+    assert between == pytest.approx(3 * (w @ np.array(points)), abs=1e-12)
 
 
 def test_the_pit_interval_is_the_step_of_the_marginal() -> None:

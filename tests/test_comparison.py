@@ -60,7 +60,7 @@ def test_the_better_method_wins_and_the_difference_is_paired() -> None:
 
 
 def test_of_units_without_events_everything_is_known() -> None:
-    """All parts are 0: that all rates are c is wrong by c^2, and a part of exposure t / 5 has probability e^(-c t / 5)."""
+    """All parts are 0: to take all rates for c errs by c^2, and a part of exposure t / 5 has chance e^(-c t / 5)."""
     t = np.array([0.5, 1.0, 3.0, 8.0])
     methods = {f"{c:g}": eb.Oracle(Prior([c], [1.0])) for c in (2.0, 0.5, 1.0)}
     scores = compare(Tally.of(np.zeros(4, int), t), methods, np.random.default_rng(0))

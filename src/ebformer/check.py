@@ -129,7 +129,8 @@ def _trend(low: Floats, high: Floats, tally: Tally) -> str | None:
         (after * np.sqrt(n) - before * np.sqrt(m)) / np.sqrt(n + m) for before, after in zip(few, many, strict=True)
     )
     scale = np.sqrt(n * m / (n + m))  # a z-score over this is a difference in units of the per-unit standard deviation
-    if spread < -critical and -spread > 0.1 * scale:
+    # Rates that fall with exposure narrow the spread at large exposure, too, but by less than they shift it.
+    if spread < -critical and -spread > max(0.1 * scale, abs(shift)):
         return (
             "counts are more spread than their rates explain at small exposure and less at large: "
             "events seem to come in bursts, so count bursts instead of events, or trust the intervals less"
