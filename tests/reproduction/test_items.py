@@ -7,14 +7,15 @@ from scipy import optimize
 from ebformer.arena.plackett_luce import plackett_luce
 from ebformer.arena.summary import Paired
 from ebformer.errors import InputError
-from ebformer.reproduction.bench import SCALES, Bench, Scale, paper
-from ebformer.reproduction.compare import beside, half_widths, ratio, show, typical_ratio
+from ebformer.reproduction.bench import SCALES, Bench, Scale
+from ebformer.reproduction.compare import beside, paper, ratio, show, typical_ratio
 from ebformer.reproduction.insight import Curve
 from ebformer.reproduction.items import ITEMS, costs
 from ebformer.reproduction.listing import listed
 from ebformer.reproduction.pages import make
+from ebformer.reproduction.rankings import half_widths, p_value, significance
 from ebformer.reproduction.store import Store
-from ebformer.reproduction.synthetic import mixture_training, p_value, significance
+from ebformer.reproduction.synthetic import mixture_training
 from ebformer.transformer.architecture import Architecture
 from ebformer.transformer.weights import Weights, save
 

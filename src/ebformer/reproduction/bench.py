@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -110,7 +108,8 @@ class Bench:
     @cached_property
     def groups(self) -> dict[str, dict[str, Estimator]]:
         """The methods that are computed and kept together: a new network makes only its own results anew."""
-        classical = {name: estimator(name, **_options(name)) for name in CLASSICAL}
+        minimax = estimator("minimax", theta_max=THETA_MAX)
+        classical = {name: estimator(name) for name in CLASSICAL} | {"minimax": minimax}
         return {"classical": classical} | {name: {name: estimator(name)} for name in NETWORKS}
 
     @cached_property
@@ -262,25 +261,5 @@ class Bench:
         return self.store.kept("vanishing", RegretPoint, (__version__, sizes, repeats), run)
 
 
-def paper(item: str) -> dict[str, Any]:
-    """The paper's own numbers for an item, from the one file where they are typed.
-
-    >>> paper("claims")["npmle, neural, 4096"]
-    0.104
-    """
-    text = resources.files("ebformer.reproduction").joinpath("paper.json").read_text(encoding="utf-8")
-    numbers: dict[str, Any] = json.loads(text)[item]
-    return numbers
-
-
-def _options(name: str) -> dict[str, Any]:
-    return {"theta_max": THETA_MAX} if name == "minimax" else {}
-
-
 def _made_by(group: str) -> str:
     return f"{group} {zoo.load(group).sha256}" if group in NETWORKS else group
-
-
-def distinct(rows: Iterable[str]) -> list[str]:
-    """The distinct entries, in order."""
-    return list(dict.fromkeys(rows))

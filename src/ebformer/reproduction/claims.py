@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ebformer.arena.summary import Cell, Interval, Paired, interval, pair
 from ebformer.posterior import Floats
-from ebformer.reproduction.bench import Bench, paper
-from ebformer.reproduction.compare import Comparison, Entry, compared, comparison_table, counted, ratio, show
+from ebformer.reproduction.bench import Bench
+from ebformer.reproduction.compare import Comparison, Entry, compared, comparison_table, counted, paper, ratio, show
 from ebformer.reproduction.synthetic import time_comparisons
 from ebformer.transformer import zoo
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from ebformer.arena.plackett_luce import PlackettLuce
-from ebformer.arena.summary import Interval, Paired
+from ebformer.arena.summary import Interval
 from ebformer.posterior import Floats
 from ebformer.report.arena_tables import TextTable
 
@@ -37,6 +38,17 @@ class Comparison(NamedTuple):
     ours: str
     interval: str
     word: str
+
+
+def paper(item: str) -> dict[str, Any]:
+    """The paper's own numbers for an item, from the one file where they are typed.
+
+    >>> paper("claims")["npmle, neural, 4096"]
+    0.104
+    """
+    text = resources.files("ebformer.reproduction").joinpath("paper.json").read_text(encoding="utf-8")
+    numbers: dict[str, Any] = json.loads(text)[item]
+    return numbers
 
 
 def compared(what: str, theirs: float, ours: Interval, word: str = "") -> Comparison:
@@ -114,25 +126,6 @@ def typical_ratio(above: Floats, below: Floats) -> Interval:
     half = float(stats.t.ppf(0.975, n - 1) * logs.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
     mean = float(logs.mean())
     return Interval(float(np.exp(mean)), float(np.exp(mean - half)), float(np.exp(mean + half)), n)
-
-
-def half_widths(fit: PlackettLuce, paired: Paired, reference: str = "mle") -> dict[str, float]:
-    """Half of the 95 % intervals of Plackett-Luce coefficients, from the information of the observed rankings.
-
-    At every stage of a ranking the next is chosen among those left with probabilities p = softmax(coefficients), which
-    adds diag(p) - p p' to the information; the reference is fixed at 0.
-    """
-    strength, size = np.asarray(fit.coefficients), len(fit.estimators)
-    information = np.zeros((size, size))
-    for order in np.argsort(paired.values, axis=1, kind="stable"):
-        for stage in range(size - 1):
-            left = order[stage:]
-            p = np.exp(strength[left] - strength[left].max())
-            p /= p.sum()
-            information[np.ix_(left, left)] += np.diag(p) - np.outer(p, p)
-    free = [i for i, name in enumerate(fit.estimators) if name != reference]
-    error = np.sqrt(np.diag(np.linalg.inv(information[np.ix_(free, free)])))
-    return {fit.estimators[i]: float(1.96 * e) for i, e in zip(free, error, strict=True)}
 
 
 def counted(good: int, total: int) -> str:

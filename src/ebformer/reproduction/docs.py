@@ -8,12 +8,13 @@ from pathlib import Path
 from ebformer.errors import InputError
 from ebformer.probes.blocks import BlockFinding
 from ebformer.probes.experiment import Finding
-from ebformer.reproduction.bench import Bench, distinct
+from ebformer.reproduction.bench import Bench
 from ebformer.reproduction.compare import comparison_table
 from ebformer.reproduction.insight import (
     HOW_TO_READ,
     block_table,
     block_word,
+    distinct,
     probe_comparisons,
     probe_table,
     probe_word,

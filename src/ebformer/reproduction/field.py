@@ -5,9 +5,9 @@ from __future__ import annotations
 from ebformer.arena.summary import interval
 from ebformer.fielddata import summary
 from ebformer.report import fielddata_figures
-from ebformer.reproduction.bench import Bench, paper
-from ebformer.reproduction.compare import Entry, beside, counted, named
-from ebformer.reproduction.synthetic import ranked, significance
+from ebformer.reproduction.bench import Bench
+from ebformer.reproduction.compare import Entry, beside, counted, named, paper
+from ebformer.reproduction.rankings import ranked, significance
 
 DIFFERENT = {
     "nhl": "seasons to 2012 instead of 2019",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +14,8 @@ from ebformer.probes.experiment import Finding
 from ebformer.report import probe_figures, theorem_figures
 from ebformer.report.arena_tables import TextTable
 from ebformer.report.probe_figures import LABELS
-from ebformer.reproduction.bench import CONTROL, PROBED, Bench, distinct, paper
-from ebformer.reproduction.compare import NOT_THERE, Comparison, Entry, comparison_table, counted, show
+from ebformer.reproduction.bench import CONTROL, PROBED, Bench
+from ebformer.reproduction.compare import NOT_THERE, Comparison, Entry, comparison_table, counted, paper, show
 from ebformer.tally import Tally
 from ebformer.transformer.constructions import RegretPoint, clipped_robbins, robbins_transformer
 
@@ -247,3 +247,8 @@ def corollary(bench: Bench) -> Entry:
     caption = "Regret of the constructed transformer; the line of the same colour is the clipped Robbins estimator."
     figure = theorem_figures.vanishing_regret(curves, 2.0)
     return Entry(word, [comparison_table("Corollary, measured", rows)], [(figure, caption)])
+
+
+def distinct(rows: Iterable[str]) -> list[str]:
+    """The distinct entries, in order."""
+    return list(dict.fromkeys(rows))

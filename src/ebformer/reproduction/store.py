@@ -59,7 +59,7 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One run at a time: a second one on the same folder is refused. The lock ends with the process, however."""
+        """One run at a time: a second one on the same folder is refused, until the first process has ended, however."""
         try:
             import fcntl
         except ImportError:  # Windows: two runs only do the same work twice, since files appear whole

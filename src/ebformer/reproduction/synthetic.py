@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
-from ebformer.arena.paired_t import paired_t, show_p
-from ebformer.arena.plackett_luce import plackett_luce
-from ebformer.arena.summary import Cell, Interval, Paired, interval, pair
+from ebformer.arena.summary import Cell, Interval, interval, pair
 from ebformer.arena.timing import Timing
 from ebformer.estimators.minimax import Minimax
 from ebformer.posterior import Floats, mmse
 from ebformer.prior import Prior
 from ebformer.report import arena_figures, arena_tables
 from ebformer.reproduction import training_worlds
-from ebformer.reproduction.bench import NETWORKS, THETA_MAX, Bench, paper
+from ebformer.reproduction.bench import NETWORKS, THETA_MAX, Bench
 from ebformer.reproduction.compare import (
     Comparison,
     Entry,
-    beside,
     compared,
     comparison_table,
     counted,
-    half_widths,
-    named,
+    paper,
     show,
     typical_ratio,
 )
+from ebformer.reproduction.rankings import ranked, significance
 from ebformer.tally import Tally
-
-UNDECIDED = "undecided"
-NOT_IDENTIFIED = (
-    "* A group of methods won every time, so the likelihood has no maximum: the regularised value says who is ahead."
-)
 
 
 def cell_of(row: str) -> Cell:
@@ -45,12 +34,6 @@ def cell_of(row: str) -> Cell:
     """
     world, _, n = row.rpartition(" ")
     return Cell(world, int(n))
-
-
-def only(paired: Paired, names: tuple[str, ...]) -> Paired:
-    """The table with some of its methods."""
-    kept = [i for i, name in enumerate(paired.estimators) if name in names]
-    return Paired(tuple(paired.estimators[i] for i in kept), paired.priors, paired.values[:, kept])
 
 
 def regret(bench: Bench) -> Entry:
@@ -190,86 +173,10 @@ def plackett_luce_synthetic(bench: Bench) -> Entry:
     return ranked({f"{c.world} {c.n}": p for c, p in pair(bench.losses).items()}, "tab-pl-synthetic", "regret")
 
 
-def ranked(tables: Mapping[str, Paired], item: str, what: str) -> Entry:
-    """Plackett-Luce coefficients in the rows of the paper's table, with the half width of their intervals."""
-    theirs = {row: numbers for row, numbers in paper(item).items() if row in tables}
-    # Minimax is the oracle of its own prior, and the paper leaves it out there: its coefficient is None.
-    kept = {
-        row: only(tables[row], ("mle", *(name for name, coefficient in numbers.items() if coefficient is not None)))
-        for row, numbers in theirs.items()
-    }
-    fits = {row: plackett_luce(paired) for row, paired in kept.items()}
-    halves = {row: half_widths(fits[row], paired) for row, paired in kept.items() if fits[row].identified}
-
-    def ours(row: str, name: str) -> str:
-        if name not in kept[row].estimators:
-            return "-"
-        return f"{fits[row][name]:.2f}" + (f" ± {halves[row][name]:.2f}" if row in halves else "*")
-
-    first = {row: _leader({n: c for n, c in of.items() if c is not None}) for row, of in theirs.items()}
-    leading = {row: _leader(dict(zip(fit.estimators, fit.coefficients, strict=True))) for row, fit in fits.items()}
-    others = [f"{row} (theirs {first[row]}, ours {leading[row]})" for row in theirs if first[row] != leading[row]]
-    word = f"The same method leads in {counted(len(theirs) - len(others), len(theirs))} rows"
-    word += f"; it differs in {named(others)}." if others else "."
-    word += (
-        " Coefficients depend on how often every method upsets every other, so with networks other than the published "
-        "ones only their order can be compared."
-    )
-    title = f"Plackett-Luce coefficients by {what}, MLE at 0, ± half of the 95 % interval"
-    notes = [NOT_IDENTIFIED] if len(halves) < len(theirs) else []
-    return Entry(word, [beside(title, theirs, ours, notes)])
-
-
-def _leader(coefficients: Mapping[str, float]) -> str:
-    return max(coefficients, key=lambda name: coefficients[name])
-
-
 def t_synthetic(network: str, bench: Bench) -> Entry:
     """A table of p-values."""
     tables = {f"{c.world} {c.n}": p for c, p in pair(bench.losses).items()}
     return significance(tables, network, f"tab-t-synthetic-{network}", "regret")
-
-
-def significance(tables: Mapping[str, Paired], network: str, item: str, what: str) -> Entry:
-    """Paired tests in the rows of the paper's table: our mean difference with its interval, our p-value and theirs."""
-    played = {row for row, paired in tables.items() if network in paired.estimators}
-    theirs = {row: numbers for row, numbers in paper(item).items() if row in played}
-    tests = {
-        (row, name): paired_t(tables[row], network, name)
-        for row, numbers in theirs.items()
-        for name, p in numbers.items()
-        if p is not None and name in tables[row].estimators
-    }
-
-    def ours(row: str, name: str) -> str:
-        test = tests.get((row, name))
-        return "-" if test is None else f"{test.difference.mean:.3g} ± {test.difference.half_width:.2g}, {show_p(test)}"
-
-    calls = {key: (_call(p_value(theirs[key[0]][key[1]])), _call(test.p)) for key, test in tests.items()}
-    same = sum(a == b for a, b in calls.values())
-    open_here = sum(a != b == UNDECIDED for a, b in calls.values())
-    others = [f"{row}, {name} (theirs {a}, ours {b})" for (row, name), (a, b) in calls.items() if a != b != UNDECIDED]
-    agreeing = counted(same, len(calls))
-    word = f"Lower, higher or undecided, two-sided at 5 %: the same conclusion as the paper's in {agreeing} cells"
-    word += f"; {open_here} that it decides are undecided with our fewer cases" if open_here else ""
-    word += f"; another in {named(others)}." if others else "."
-    title = f"{network} minus the column's mean {what}, ± half of the 95 % interval, and the one-sided p-value"
-    return Entry(word, [beside(title, theirs, ours)])
-
-
-def p_value(printed: Any) -> float:
-    """A p-value as the paper prints it.
-
-    >>> p_value("<1e-100"), p_value("1-1.92e-6") > 0.99, p_value(0.0252)
-    (0.0, True, 0.0252)
-    """
-    if not isinstance(printed, str):
-        return float(printed)
-    return 0.0 if printed.startswith("<") else 1.0 - float(printed.removeprefix(">").partition("1-")[2])
-
-
-def _call(p: float) -> str:
-    return "lower" if p < 0.025 else "higher" if p > 0.975 else UNDECIDED
 
 
 def mixture_training(bench: Bench) -> Entry:
