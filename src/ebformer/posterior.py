@@ -11,9 +11,9 @@ from scipy import special
 from ebformer.channel import deviance, log_peak, negative_binomial_log_pmf
 from ebformer.errors import InputError
 from ebformer.posteriors import DiscretePosterior, GammaPosterior, GridPosterior, Posterior
+from ebformer.posteriors import Floats as Floats
 from ebformer.prior import GammaPrior, GridPrior, Prior
 
-Floats = NDArray[np.float64]
 AnyPrior = Prior | GammaPrior
 
 ENTRIES = 2**21
@@ -99,7 +99,7 @@ def observations(x: ArrayLike, exposure: ArrayLike) -> tuple[Floats, Floats]:
             raise InputError(f"{name} has masked entries: leave such units out first")
     try:
         counts, t = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(exposure, dtype=np.float64))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"x and exposure must be numbers whose shapes fit: {error}") from error
     bad = ~((counts >= 0) & (counts == np.floor(counts)) & (counts < np.inf))
     if bad.any():

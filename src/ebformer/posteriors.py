@@ -228,5 +228,5 @@ def _numbers(given: ArrayLike, name: str) -> Floats:
     """An array of numbers, or an `InputError` that says what should have been some."""
     try:
         return np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} is {given!r}: give numbers") from error

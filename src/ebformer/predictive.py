@@ -41,7 +41,7 @@ def predictive(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0, future:
     try:
         f = np.asarray(future, dtype=np.float64)
         shape = np.broadcast_shapes(counts.shape, f.shape)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the future exposure must be numbers whose shape fits that of x: {error}") from error
     bad = ~((f > 0) & (f < np.inf))
     if bad.any():

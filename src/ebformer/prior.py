@@ -30,7 +30,7 @@ class Prior:
     def __init__(self, atoms: ArrayLike, weights: ArrayLike) -> None:
         try:
             a, w = (np.atleast_1d(np.asarray(numbers, dtype=np.float64)) for numbers in (atoms, weights))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InputError(f"the atoms and weights of a prior are numbers: {error}") from error
         if a.ndim != 1 or a.shape != w.shape or a.size == 0:
             raise InputError(f"a prior needs as many weights as atoms, at least one: got {w.shape} and {a.shape}")

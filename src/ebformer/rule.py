@@ -173,7 +173,7 @@ class Rule(ABC):
             return Rule._kinds[kind]._from_content(record["content"], **common)
         except WeightsError:
             raise
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"{path} is damaged, for a rule of kind {kind!r}, at {error}: save it again") from error
 
 

@@ -13,18 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from ebformer.estimators.clipped_npmle import clipped_npmle
-from ebformer.posterior import log_marginal
+from ebformer.posterior import Floats, log_marginal
 from ebformer.pretraining.network import Network, Tokens
 from ebformer.prior import Prior
 from ebformer.tally import Tally
 from ebformer.transformer.architecture import Architecture
 from ebformer.transformer.estimates import estimate_many
 from ebformer.transformer.weights import Weights
-
-Floats = NDArray[np.float64]
 
 SIZES = {
     "small": Architecture(layers=1, width=4, heads=1, weight_sets=1, sees_n=False),

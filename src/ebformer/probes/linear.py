@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, special
 
-Floats = NDArray[np.float64]
+from ebformer.posterior import Floats
 
 FAINTEST = 1e-6
 """Directions in which activations vary less than this, relative to the strongest, are the rounding of float32."""

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from ebformer.tally import Tally
 from ebformer.transformer.architecture import Architecture
-from ebformer.transformer.forward import Precision, blocks, forward, ready
+from ebformer.transformer.forward import Floats, Precision, blocks, forward, ready
 from ebformer.transformer.weights import Weights
-
-Floats = NDArray[np.float64]
 
 TOGETHER = 512
 """Tokens that run through the network together: few enough for the cache of a core, many enough to amortise Python."""
@@ -42,13 +40,11 @@ def estimate(
     of training there is a warning, which calls the network by `name`: about the tally when its own values are asked
     for, about the other values when they are, so that one fit is not warned about again with every question.
     """
-    if at is None:
-        warn_outside_range(weights, [tally.values], [tally.n], name)
-    else:
-        warn_outside_range(weights, [at], [], name)
     network, (x, share, n) = ready(weights, precision), rectangle([tally])
     if at is None:
+        warn_outside_range(weights, [tally.values], [tally.n], name)
         return np.asarray(forward(network, x, share, n)[0])
+    warn_outside_range(weights, [at], [], name)
     answers = np.empty(len(at))
     for asked in blocks(len(at), max(QUERIES, len(tally))):
         tokens = np.concatenate([tally.values, at[asked]])
