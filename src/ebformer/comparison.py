@@ -57,12 +57,11 @@ def compare(
     tally: Tally,
     methods: Mapping[str, Estimator],
     rng: np.random.Generator,
-    folds: int = FOLDS,
     fitted: Callable[[str], object] = lambda name: None,
 ) -> list[Score]:
-    """Fit each method on 1 - 1/folds of every count and score it on the rest, for each fold in turn; best first.
+    """Fit each method on all but a part of every count and score it on that part, for each in turn; best first.
 
-    With x the whole count, y the held-out part, s = t / folds its exposure and theta' the estimate,
+    With x the whole count, y one of its FOLDS parts, s = t / FOLDS its exposure and theta' the estimate,
     theta'^2 - 2 theta' y / s + x (x - 1) / t^2 has mean (theta' - theta)^2: what a method is worth against the hidden
     rates, without knowing them. (The last term is the mean of y (y - 1) / s^2 over all ways to thin x, so that the risk
     hardly hangs on the seed.) `fitted` is told the name of every method that is through.
@@ -80,14 +79,14 @@ def compare(
     if tally.n < 2:
         raise InputError(f"a comparison needs at least 2 units, and this table has {tally.n}: add rows")
     units = np.repeat(np.arange(len(tally)), tally.multiplicity)
-    parts, exposure = thinned(tally.values[units], folds, rng), tally.exposures[units]
+    parts, exposure = thinned(tally.values[units], FOLDS, rng), tally.exposures[units]
     weight = exposure / exposure.mean()
     losses: dict[str, Floats] = {}
     log_scores: dict[str, float | None] = {}
     refused = []
     for name, method in methods.items():
         try:
-            outcomes = [_fold(method, parts, k, exposure) for k in range(folds)]
+            outcomes = [_fold(method, parts, k, exposure) for k in range(FOLDS)]
         except EbformerError as error:
             refused.append(Score(name, refusal=str(error)))
         else:

@@ -20,6 +20,8 @@ from ebformer.transformer.estimates import OutsideTrainingRange
 
 LEVEL = 0.9
 """The level of the predictive intervals whose coverage is reported."""
+BATCH = 16
+"""Holdouts that are one piece of work for a process."""
 
 
 class Score(NamedTuple):
@@ -90,16 +92,14 @@ def _mean(per_pair: Floats, holdout: Holdout) -> float:
     return float(holdout.multiplicity @ per_pair / holdout.n)
 
 
-def evaluate(
-    holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator], jobs: int = 1, batch: int = 16
-) -> Iterator[list[Score]]:
-    """Fit and score every method on every holdout; yields the scores of up to `batch` holdouts at a time, in order.
+def evaluate(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator], jobs: int = 1) -> Iterator[list[Score]]:
+    """Fit and score every method on every holdout; yields the scores of up to BATCH holdouts at a time, in order.
 
     Holdouts are independent, so `jobs` processes (joblib) share them; the answer does not depend on how many.
     """
     if not estimators or not holdouts:
         raise InputError("there is nothing to score: give at least one estimator and one holdout")
-    batches = [holdouts[i : i + batch] for i in range(0, len(holdouts), batch)]
+    batches = [holdouts[i : i + BATCH] for i in range(0, len(holdouts), BATCH)]
     if jobs == 0:
         raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
     if jobs == 1:
