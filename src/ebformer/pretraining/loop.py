@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import Generic, Literal, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -197,12 +197,9 @@ class Run(Generic[AnyNetwork]):
 
     def save(self) -> None:
         """Write the checkpoint whole or not at all."""
-        generators: list[Any] = [None] * self.processes
-        state = self.rng.bit_generator.state
+        generators = [self.rng.bit_generator.state] * self.processes
         if self.processes > 1:
-            dist.all_gather_object(generators, state)
-        else:
-            generators = [state]
+            dist.all_gather_object(generators, self.rng.bit_generator.state)
         if self.rank:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -215,8 +212,8 @@ class Run(Generic[AnyNetwork]):
                 name: getattr(self, name) for name in ("step", "seconds", "core_seconds", "log", "losses", "norms")
             },
         }
-        torch.save(kept, self.path.with_suffix(".new"))
-        self.path.with_suffix(".new").replace(self.path)
+        with replacing(self.path) as partial:
+            torch.save(kept, partial)
 
     def load(self) -> None:
         """Continue from the checkpoint."""

@@ -87,7 +87,7 @@ class Recipe:
     one_prior: bool = False
     """All tallies of a step share a prior up to theta_max, as published."""
     start: tuple[str, ...] = ()
-    """The recipes from the mean of whose weights this one starts (Wortsman et al. 2022 call such a mean a soup)."""
+    """Where the weights start: at the mean of those of these recipes (a soup, Wortsman et al. 2022), or anew."""
 
     def __post_init__(self) -> None:
         if not self.worlds or not set(self.worlds) <= set(WORLDS):

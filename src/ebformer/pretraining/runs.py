@@ -73,15 +73,13 @@ def _begin(folder: Path, recipe: Recipe, minutes: float | None, resume: bool) ->
     return recipe
 
 
-def seconds_per_step(recipe: Recipe, steps: int = 8) -> float:
-    """How long a step takes here, from a few on throw-away weights."""
-    rng, network = np.random.default_rng(0), Network(recipe.architecture)
-    started = time.monotonic()
-    for step in range(steps + 2):
-        if step == 2:  # the first ones compile the kernel and fill the caches
-            started = time.monotonic()
+def seconds_per_step(recipe: Recipe) -> float:
+    """How long a step takes here, from a few on throw-away weights; the first ones compile and fill the caches."""
+    rng, network, ends = np.random.default_rng(0), Network(recipe.architecture), []
+    for _ in range(10):
         loss(network, recipe.draw(rng)).backward()  # type: ignore[no-untyped-call]
-    return (time.monotonic() - started) / steps
+        ends.append(time.monotonic())
+    return (ends[-1] - ends[1]) / 8
 
 
 def run(
@@ -94,14 +92,14 @@ def run(
     torch.manual_seed(recipe.training.seed)
     network = Network(recipe.architecture)
     if recipe.start and not (folder / "state.pt").exists():
-        network.load_state_dict(mean_of([found(name, folder.parent, recipe.architecture) for name in recipe.start]))
+        network.load_state_dict(mean_of([arrays_of(name, folder.parent, recipe.architecture) for name in recipe.start]))
     return train(network.to(device), recipe.task(), recipe.training, folder, watch=watch, evaluate_every=250)
 
 
 Arrays = dict[str, torch.Tensor]
 
 
-def found(name: str, beside: Path, architecture: Architecture) -> Arrays:
+def arrays_of(name: str, beside: Path, architecture: Architecture) -> Arrays:
     """The arrays of a network for this architecture: from the run of that name beside this one, or from the zoo."""
     if (beside / name / "state.pt").exists():
         recipe, network, _ = averaged(beside / name)
