@@ -23,7 +23,7 @@ class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
     X [n, p] holds the counts of n units, usually with p = 1; further columns are fitted apart, y is ignored. Exposures
     are metadata, one per unit: `fit(X, exposure=games)`, `predict(X, exposure=games)`, and inside a pipeline
     `set_fit_request(exposure=True)` and `set_predict_request(exposure=True)`. The fitted rules, one per column, are
-    `rules_`; `common_exposure_` is what the fitted units shared, None where they differed.
+    `rules_`.
 
     >>> model = EmpiricalBayes(method="gamma").fit([[0], [0], [1], [2], [9]])
     >>> model.predict([[0], [9]]).shape
@@ -36,15 +36,14 @@ class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: object = None, exposure: ArrayLike | None = None) -> Self:
         """Fit the method to every column of counts."""
         counts = self._counts(X, reset=True)
-        method, tallies = find(self.method), [Tally.of(column, exposure) for column in counts.T]
-        self.rules_ = [method(coarsened(tally)) for tally in tallies]
-        self.common_exposure_ = tallies[0].common_exposure
+        method = find(self.method)
+        self.rules_ = [method(coarsened(Tally.of(column, exposure))) for column in counts.T]
         return self
 
     def predict(self, X: ArrayLike, exposure: ArrayLike | None = None) -> NDArray[np.float64]:
         """E[theta | x], [n] for one column and [n, p] for more; exposures may be left out where units shared one."""
         check_is_fitted(self)
-        if exposure is None and self.common_exposure_ is None:
+        if exposure is None and self.rules_[0].exposure is None:
             raise InputError(
                 "the fitted units had unequal exposures: give predict the exposures of these units too "
                 "(in a pipeline, set_predict_request(exposure=True))"
