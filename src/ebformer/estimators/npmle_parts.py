@@ -34,7 +34,7 @@ def maximise_by_parts(sample: Sample, tolerance: float) -> Solution:
         return maximise(sample, tolerance)
     shares = [float(sample.q[part].sum()) for part in parts]
     solutions = [
-        maximise(Sample.shares(sample.x[part], sample.t[part], sample.q[part] / share, sample.high), tolerance)
+        maximise(Sample.of_shares(sample.x[part], sample.t[part], sample.q[part] / share, sample.high), tolerance)
         for part, share in zip(parts, shares, strict=True)
     ]
     gap = max(solution.gap for solution in solutions)

@@ -45,10 +45,10 @@ class Sample:
         >>> sample.high, sample.q.round(3).tolist()
         (9.0, [0.333, 0.333, 0.333])
         """
-        return cls.shares(tally.values.astype(np.float64), tally.exposures, tally.multiplicity / tally.n, theta_max)
+        return cls.of_shares(tally.values.astype(np.float64), tally.exposures, tally.multiplicity / tally.n, theta_max)
 
     @classmethod
-    def shares(cls, x: Floats, t: Floats, q: Floats, theta_max: float | None = None) -> Sample:
+    def of_shares(cls, x: Floats, t: Floats, q: Floats, theta_max: float | None = None) -> Sample:
         """The sample in which a share q [u] of the units, of sum 1, has exposure t and shows x."""
         rates = x / t
         high = float(rates.max()) if theta_max is None else min(float(rates.max()), theta_max)
@@ -115,7 +115,7 @@ class Sample:
 
         They halve the distance to `high` from one cell of the lattice to the scale of the steepest of these rows.
 
-        >>> Sample.shares(np.array([0.0, 1e3]), np.ones(2), np.full(2, 0.5), theta_max=4.0).ascent().round(3)
+        >>> Sample.of_shares(np.array([0.0, 1e3]), np.ones(2), np.full(2, 0.5), theta_max=4.0).ascent().round(3)
         array([3.8  , 3.9  , 3.95 , 3.975, 3.988, 3.994, 3.997, 3.998])
         """
         if self.beyond.size == 0:

@@ -18,7 +18,7 @@ from ebformer.transformer.weights import Weights
 from ebformer.worlds import Multinomial, World
 
 Activations = Callable[[Tally], list[Floats]]
-"""What a network thinks of a tally: one array [u, d] before the first layer and after each."""
+"""The tokens of a network that reads a tally: one array [u, d] before the first layer and after each."""
 
 
 class Finding(NamedTuple):
@@ -35,29 +35,29 @@ class Finding(NamedTuple):
 
 
 def probe(
-    model: str, thinks: Activations, world: World, seed: int, *, n: int = 512, tallies: int = 200
+    model: str, trace: Activations, world: World, seed: int, *, n: int = 512, tallies: int = 200
 ) -> list[Finding]:
     """Fit probes on half of the tallies, every one from its own prior, and score them on the other half.
 
     The weight of an atom means something only where a world has atoms of its own, in the multinomial world.
     """
     rng = np.random.default_rng(seed)
-    thoughts: list[list[Floats]] = []
+    traces: list[list[Floats]] = []
     wanted: list[dict[str, Target]] = []
     share: list[Floats] = []
     for _ in range(tallies):
         prior = world.draw(rng)
         tally = Truth.of(prior).draw(n, rng)
-        thoughts.append(thinks(tally))
+        traces.append(trace(tally))
         found = targets(tally, prior)
         wanted.append({name: found[name] for name in found if name != "atom weight" or isinstance(world, Multinomial)})
         share.append(tally.multiplicity / tally.n)
     half = tallies // 2
     weight, fresh_weight = np.concatenate(share[:half]), np.concatenate(share[half:])
     findings = []
-    for layer in range(len(thoughts[0])):
-        h = np.concatenate([thought[layer] for thought in thoughts[:half]])
-        fresh = np.concatenate([thought[layer] for thought in thoughts[half:]])
+    for layer in range(len(traces[0])):
+        h = np.concatenate([of[layer] for of in traces[:half]])
+        fresh = np.concatenate([of[layer] for of in traces[half:]])
         prober = Prober.of(h, weight)
         for name in wanted[0]:
             y = np.concatenate([of[name].value for of in wanted[:half]])
