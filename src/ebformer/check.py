@@ -70,18 +70,18 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     pit = counts / tally.n
     distance = float(np.abs(pit - 1 / bins).sum() / 2)
     p_value = float(special.chdtrc(bins - 1, ((counts - tally.n / bins) ** 2).sum() * bins / tally.n))
-    uneven = p_value < SIGNIFICANT and distance > RELEVANT
-    sentence = _trend(low, high, tally) or _zeros_left_out(prior, tally)
-    if sentence is None and uneven:
-        sentence = _diagnosis(low, high, tally)
-    if sentence is None and tally.n < ENOUGH:
-        return ModelCheck(pit, p_value, distance, True, TOO_FEW)
-    if sentence is None:
-        evidence = f"PIT p = {p_value:.2g}"
-        if p_value < SIGNIFICANT:
-            evidence = f"so many units show a departure, but it moves only {distance:.1%} of them"
-        return ModelCheck(pit, p_value, distance, True, f"Poisson with a mixing distribution fits ({evidence})")
-    return ModelCheck(pit, p_value, distance, False, sentence)
+    departure = _trend(low, high, tally) or _zeros_left_out(prior, tally)
+    if departure is None and p_value < SIGNIFICANT and distance > RELEVANT:
+        departure = _diagnosis(low, high, tally)
+    sentence = departure or (TOO_FEW if tally.n < ENOUGH else _praise(p_value, distance))
+    return ModelCheck(pit, p_value, distance, departure is None, sentence)
+
+
+def _praise(p_value: float, distance: float) -> str:
+    evidence = f"PIT p = {p_value:.2g}"
+    if p_value < SIGNIFICANT:
+        evidence = f"so many units show a departure, but it moves only {distance:.1%} of them"
+    return f"Poisson with a mixing distribution fits ({evidence})"
 
 
 def pit_interval(prior: AnyPrior, tally: Tally) -> tuple[Floats, Floats]:

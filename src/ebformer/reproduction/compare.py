@@ -9,9 +9,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
-from ebformer.arena.summary import Interval
+from ebformer.arena.summary import Interval, interval
 from ebformer.posterior import Floats
 from ebformer.report.arena_tables import TextTable
 
@@ -112,20 +111,16 @@ def ratio(above: Floats, below: Floats) -> Interval:
     >>> ratio(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]))
     Interval(mean=2.0, low=2.0, high=2.0, units=3)
     """
-    n, of = len(above), float(above.mean() / below.mean())
-    if n < 2:
-        return Interval(of, np.nan, np.nan, n)
-    spread = np.std(above - of * below, ddof=1) / below.mean()
-    half = float(stats.t.ppf(0.975, n - 1) * spread / np.sqrt(n))
-    return Interval(of, of - half, of + half, n)
+    of = float(above.mean() / below.mean())
+    half = interval(above - of * below).half_width / float(below.mean())
+    return Interval(of, of - half, of + half, len(above))
 
 
 def typical_ratio(above: Floats, below: Floats) -> Interval:
     """The geometric mean of above / below over paired units, with the 95 % interval of its logarithm."""
-    logs, n = np.log(above / below), len(above)
-    half = float(stats.t.ppf(0.975, n - 1) * logs.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
-    mean = float(logs.mean())
-    return Interval(float(np.exp(mean)), float(np.exp(mean - half)), float(np.exp(mean + half)), n)
+    of = interval(np.log(above / below))
+    mean, low, high = np.exp(of[:3]).tolist()
+    return Interval(mean, low, high, of.units)
 
 
 def counted(good: int, total: int) -> str:
