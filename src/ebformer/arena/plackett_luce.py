@@ -20,16 +20,20 @@ class PlackettLuce:
     """coefficient[i] - coefficient[j] is the log-odds that i has the lower loss of the two; the reference is at 0.
 
     The maximum of the likelihood exists exactly when no group of estimators always beats all the others (Hunter 2004).
-    Otherwise `identified` is False, `tiers` lists the groups, best first, and the coefficients are regularised.
+    `tiers` lists such groups, best first; where there is more than one, the coefficients are regularised.
     """
 
     estimators: tuple[str, ...]
     coefficients: tuple[float, ...]
-    identified: bool
     tiers: tuple[tuple[str, ...], ...]
 
     def __getitem__(self, estimator: str) -> float:
         return self.coefficients[self.estimators.index(estimator)]
+
+    @property
+    def identified(self) -> bool:
+        """Whether the likelihood has a maximum."""
+        return len(self.tiers) == 1
 
     @property
     def note(self) -> str:
@@ -64,17 +68,12 @@ def plackett_luce(paired: Paired, reference: str = "mle") -> PlackettLuce:
     forward = np.argsort(paired.values, axis=1, kind="stable")
     backward = size - 1 - np.argsort(paired.values[:, ::-1], axis=1, kind="stable")
     rankings = np.concatenate([forward, backward]) if np.any(forward != backward) else forward
-    beats = np.any(paired.values[:, :, None] <= paired.values[:, None, :], axis=0)
-    tiers = _tiers(beats)
-    identified = len(tiers) == 1
-    strength = choix.ilsr_rankings(size, rankings.tolist(), alpha=0.0 if identified else REGULARISATION, max_iter=1000)
+    tiers = _tiers(np.any(paired.values[:, :, None] <= paired.values[:, None, :], axis=0))
+    alpha = 0.0 if len(tiers) == 1 else REGULARISATION
+    strength = choix.ilsr_rankings(size, rankings.tolist(), alpha=alpha, max_iter=1000)
     strength = strength - strength[paired.estimators.index(reference)]
-    return PlackettLuce(
-        paired.estimators,
-        tuple(strength.tolist()),
-        identified,
-        tuple(tuple(paired.estimators[i] for i in tier) for tier in tiers),
-    )
+    names = tuple(tuple(paired.estimators[i] for i in tier) for tier in tiers)
+    return PlackettLuce(paired.estimators, tuple(strength.tolist()), names)
 
 
 def _tiers(beats: NDArray[np.bool_]) -> list[list[int]]:
