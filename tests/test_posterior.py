@@ -34,7 +34,7 @@ def test_gamma_poisson_closed_form(prior: GammaPrior, t: float) -> None:
 
 @pytest.mark.parametrize("prior", GAMMAS[1:])
 def test_a_finely_quantised_gamma_agrees_with_the_closed_form(prior: GammaPrior) -> None:
-    # Gauss-Laguerre nodes integrate polynomials times the gamma density exactly, and the rest nearly so.
+    # Two thousand Gauss-Legendre nodes integrate whatever is as smooth as this density to rounding.
     nodes, weights = np.polynomial.legendre.leggauss(2000)
     end = stats.gamma.isf(1e-18, prior.shape, scale=1 / prior.rate)
     theta = (nodes + 1) / 2 * end
