@@ -131,6 +131,15 @@ def test_a_trifling_trend_is_not_reported_either() -> None:
     assert check.fits, check.sentence
 
 
+def test_what_is_wrong_at_every_exposure_alike_is_no_matter_of_exposure() -> None:
+    """All rates are twice as high as the prior says, in either half of the units."""
+    x = np.arange(80)
+    units = np.round(5e4 * np.exp(eb.posterior.log_marginal(GammaPrior(2.0, 0.5), x)))
+    tally = Tally(np.tile(x, 2), np.tile(units, 2), np.repeat([1.0, 1.0001], x.size))
+    check = model_check(GammaPrior(2.0, 1.0), tally, np.random.default_rng(0))
+    assert "do not look like a mixture of Poisson counts" in check.sentence
+
+
 @pytest.mark.parametrize(("n", "rate"), [(4_000, 6.0), (100, 3.2)])
 def test_a_want_of_zeros_may_be_chance_or_too_small_to_matter(n: int, rate: float) -> None:
     """4,000 units should have 10 zeros, 0.2 percent of them; 100 units 4, and none with probability 2 percent."""

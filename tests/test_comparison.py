@@ -90,7 +90,9 @@ def test_the_best_is_said_to_be_ahead_only_by_more_than_noise() -> None:
 def test_a_method_that_cannot_take_part_is_named() -> None:
     rng = np.random.default_rng(3)
     t = rng.choice([1.0, 2.0], 200)
-    scores = compare(Tally.of(rng.poisson(3.0 * t), t), {n: eb.CATALOGUE[n] for n in ("robbins", "npmle")}, rng)
+    methods, through = {name: eb.CATALOGUE[name] for name in ("robbins", "npmle")}, []
+    scores = compare(Tally.of(rng.poisson(3.0 * t), t), methods, rng, fitted=through.append)
+    assert through == ["robbins", "npmle"]
     assert scores[0].method == "npmle"
     assert scores[-1].method == "robbins"
     assert "unequal exposures" in str(scores[-1].refusal)

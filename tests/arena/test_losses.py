@@ -5,9 +5,11 @@ import pytest
 from scipy import stats
 
 from ebformer.arena import Case, Key, Truth, score
+from ebformer.errors import InputError
 from ebformer.estimators.erm_monotone import ErmMonotone
 from ebformer.estimators.mle import Mle
-from ebformer.posterior import mmse
+from ebformer.estimators.robbins import Robbins
+from ebformer.posterior import bayes_rule, log_marginal, mmse
 from ebformer.prior import Prior
 from ebformer.tally import Tally
 from ebformer.worlds import Multinomial
@@ -51,11 +53,14 @@ def test_population_regret_is_the_mean_regret_of_a_fixed_rule_and_closed_form_fo
     assert regret.mean() == pytest.approx(losses[0].population_regret, abs=4 * regret.std() / np.sqrt(1500))
 
 
-def test_population_regret_differs_from_regret_where_the_rule_depends_on_the_tally():
+def test_population_regret_weighs_every_count_by_its_probability_where_unseen_ones_are_answered():
     truth = Truth.of(PRIOR)
-    loss = score(Case(KEY, truth.draw(40, np.random.default_rng(3)), truth), "erm-monotone", ErmMonotone())
-    assert np.isfinite(loss.population_regret) == ErmMonotone.answers_unseen
-    assert loss.population_regret != loss.regret
+    case, x = Case(KEY, truth.draw(40, np.random.default_rng(3)), truth), np.arange(80)
+    off = ErmMonotone()(case.tally)(x) - bayes_rule(PRIOR, x)
+    loss = score(case, "erm", ErmMonotone())
+    assert loss.population_regret == pytest.approx(np.exp(log_marginal(PRIOR, x)) @ off**2, rel=1e-9)
+    assert loss.regret == pytest.approx(case.tally.multiplicity @ off[case.tally.values] ** 2 / 40, rel=1e-9)
+    assert np.isnan(score(case, "robbins", Robbins()).population_regret)
 
 
 def test_tallies_from_the_marginal_are_tallies_of_poisson_counts():
@@ -79,7 +84,10 @@ def test_ten_million_units_are_one_draw():
 
 def test_a_given_bayes_rule_leaves_unknown_what_it_does_not_determine():
     tally = Tally.of([1, 1, 4])
-    loss = score(Case(KEY, tally, Truth(tally.values, np.array([2.0, 3.0]))), "mle", Mle())
+    truth = Truth(tally.values, np.array([2.0, 3.0]))
+    loss = score(Case(KEY, tally, truth), "mle", Mle())
     assert loss.regret == pytest.approx((1 + 1 + 1) / 3)
     assert np.isnan(loss.mse)
     assert np.isnan(loss.population_regret)
+    with pytest.raises(InputError, match="only a Bayes rule"):
+        truth.draw(3, np.random.default_rng(0))

@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from ebformer.arena.losses import Loss
-from ebformer.arena.paired_t import paired_t, show_p
+from ebformer.arena.paired_t import PairedT, paired_t, show_p
 from ebformer.arena.plackett_luce import plackett_luce
-from ebformer.arena.summary import Cell, Paired, interval, pair, ranks
+from ebformer.arena.summary import Cell, Interval, Paired, interval, pair, ranks
 from ebformer.errors import InputError
 
 
@@ -31,8 +31,16 @@ def test_the_interval_is_students_and_covers():
     sample = rng.normal(5, 2, 30)
     expected = stats.t.interval(0.95, 29, sample.mean(), stats.sem(sample))
     assert interval(sample)[1:3] == pytest.approx(expected, rel=1e-12)
+    assert interval(sample).half_width == pytest.approx(expected[1] - sample.mean(), rel=1e-12)
     covered = [low <= 5 <= high for _, low, high, _ in (interval(rng.normal(5, 2, 10)) for _ in range(2000))]
     assert np.mean(covered) == pytest.approx(0.95, abs=4 * np.sqrt(0.95 * 0.05 / 2000))
+
+
+def test_one_prior_has_a_mean_and_nothing_more():
+    alone = interval(np.array([3.0]))
+    assert (alone.mean, alone.units) == (3.0, 1)
+    assert np.isnan(alone.half_width)
+    assert show_p(paired_t(table([1.0], [2.0]), "a", "b")) == "-"
 
 
 def test_the_paired_test_is_scipys_one_sided_one():
@@ -44,6 +52,9 @@ def test_the_paired_test_is_scipys_one_sided_one():
 
 
 def test_tiny_and_huge_p_values_are_printed_as_such():
+    for t, shown in ((-8.0, f"{stats.t.cdf(-8, 40):.3g}"), (1.0, "0.838"), (6.0, f"1 - {stats.t.sf(6, 40):.2g}")):
+        p = float(stats.t.cdf(t, 40))
+        assert show_p(PairedT("a", "b", Interval(0, 0, 0, 41), t, p, np.log10(p))) == shown
     rng = np.random.default_rng(2)
     a, b = rng.normal(0, 1e-3, 400), rng.normal(5, 1e-3, 400)
     assert show_p(paired_t(table(a, b), "a", "b")) == "< 1e-100"

@@ -21,6 +21,11 @@ def test_priors_are_distributions_on_0_to_theta_max(world):
     assert priors.weights.sum(axis=1) == pytest.approx(np.ones(20), abs=1e-12)
 
 
+@pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
+def test_no_prior_at_all_can_be_drawn_so_that_a_mixture_may_pass_a_world_by(world):
+    assert len(world().draw_many(np.random.default_rng(0), 0)) == 0
+
+
 @pytest.mark.parametrize("world", RANDOM)
 def test_equal_seeds_give_equal_priors_bit_for_bit_and_others_differ(world):
     first, again, other = (world().draw(np.random.default_rng(seed)) for seed in (3, 3, 4))

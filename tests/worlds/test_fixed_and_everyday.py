@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ebformer.posterior import bayes_rule, mmse
+from ebformer.estimators.least_favourable import least_favourable
+from ebformer.posterior import bayes_rule
 from ebformer.prior import Prior
 from ebformer.worlds import (
     Dirichlet,
@@ -16,6 +17,7 @@ from ebformer.worlds import (
     Multinomial,
     Neural,
     PointMass,
+    Priors,
     ZeroInflated,
     Zipf,
 )
@@ -40,9 +42,11 @@ def test_multinomial_with_random_ends_pads_with_empty_atoms():
     assert (short.atoms.tolist(), short.weights.tolist()) == ([0.04], [1.0])
 
 
-def test_the_least_favourable_prior_on_0_to_50_has_the_known_mmse():
-    prior = LeastFavourable(theta_max=50.0).draw(np.random.default_rng(0))
-    assert mmse(prior) == pytest.approx(25.1793, abs=2e-3)  # TARGETS.md
+def test_the_least_favourable_world_holds_that_prior_alone_at_every_end():
+    ends = np.array([0.1, 4.0, 1.0])
+    atoms, weights = LeastFavourable().sample(np.random.default_rng(0), ends, 1)
+    for row, prior in enumerate(Priors(atoms, weights, ends)):
+        assert prior == least_favourable(float(ends[row]))[0]
 
 
 def test_mixture_draws_each_prior_whole_from_one_world_with_equal_chances():
