@@ -27,12 +27,6 @@ class Poisson:
         """log p(x | theta), broadcasting x, theta and exposure."""
         return log_peak(x) - deviance(x, np.multiply(theta, exposure))
 
-    def draw(
-        self, theta: NDArray[np.float64], rng: np.random.Generator, exposure: ArrayLike = 1.0
-    ) -> NDArray[np.int64]:
-        """One count per rate."""
-        return rng.poisson(np.multiply(theta, exposure))
-
 
 def deviance(x: ArrayLike, mean: ArrayLike) -> NDArray[np.float64]:
     """log p(x | x) - log p(x | mean) = x log(x / mean) - x + mean >= 0, broadcasting.

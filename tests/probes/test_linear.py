@@ -3,7 +3,6 @@
 import numpy as np
 from scipy import optimize
 
-from ebformer.channel import Poisson
 from ebformer.prior import Prior
 from ebformer.probes.experiment import probe, transformer_activations, untrained
 from ebformer.probes.linear import Prober, ceiling, gelu, gelu_slope, normalised, r_squared
@@ -78,7 +77,7 @@ def test_the_conditional_mean_reaches_the_ceiling_and_nothing_passes_it():
 def test_the_moments_of_the_atom_weight_agree_with_drawn_units():
     prior, rng = Prior([1.0, 4.0, 9.0], [0.5, 0.3, 0.2]), np.random.default_rng(4)
     at = rng.choice(3, size=400_000, p=prior.weights)
-    x = Poisson().draw(prior.atoms[at], rng)
+    x = rng.poisson(prior.atoms[at])
     tally = Tally.of(x)
     found = targets(tally, prior)["atom weight"]
     for i in np.flatnonzero(tally.multiplicity > 5000):
