@@ -154,6 +154,17 @@ def test_units_go_by_their_name_or_number_and_only_else_by_their_count(tmp_path,
         assert f">{name}</text>" in figure
 
 
+def test_the_level_asked_for_is_the_level_shown(tmp_path):
+    """97.5 % was written 98 %, and the band of the shrinkage picture stayed at 90 %."""
+    (tmp_path / "t.csv").write_text("claims\n0\n0\n1\n3\n7\n")
+    command = ["ebformer", "report", "t.csv", "--method", "gamma", "--interval", "0.975", "-o", "r.html"]
+    subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, check=True, capture_output=True)
+    html = (tmp_path / "r.html").read_text()
+    assert "lines are 97.5 % intervals" in " ".join(html.split())
+    assert ">97.5 % interval</text>" in html
+    assert "90 %" not in html
+
+
 def test_what_holds_for_all_groups_stands_before_the_first_of_them(tmp_path):
     rows = "".join(f"{'north' if i % 4 else 'south'},{i % 5}\n" for i in range(60))
     (tmp_path / "t.csv").write_text("region,claims\n" + rows)

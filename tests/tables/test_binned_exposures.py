@@ -19,7 +19,7 @@ from ebformer.prior import GammaPrior, Prior
 from ebformer.rule import BayesRule
 from ebformer.tables import observations as module
 from ebformer.tables.columns import Columns
-from ebformer.tables.fit import Fit, Wanted, fit_table, remarks
+from ebformer.tables.fit import Fit, Wanted, about_bins, fit_table, remarks
 from ebformer.tables.observations import Distinct, Observations, observe
 from ebformer.tables.shrinking import shrink, source_of
 from ebformer.tally import Tally
@@ -142,6 +142,8 @@ def test_binning_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None:
     observations = observe(source_of(pl.DataFrame(continuous())), Columns("claims", "years"))
     said = remarks(fit_table(observations, eb.CATALOGUE["npmle"]), observations)
     assert any("no estimate moves by more than" in sentence for sentence in said)
+    told = about_bins(Fit(observations.columns, {None: BayesRule("oracle", PRIOR)}), observations)  # as `apply` does
+    assert "no estimate moves by more than" in told[0]
 
 
 @pytest.mark.parametrize("home", ["polars", "duckdb"])

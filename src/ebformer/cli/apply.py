@@ -44,7 +44,7 @@ def command(
     from ebformer.cli.estimate import deliver
     from ebformer.tables.columns import room_for
     from ebformer.tables.files import check_input, check_output, open_table
-    from ebformer.tables.fit import Fit, Wanted
+    from ebformer.tables.fit import Fit, Wanted, about_bins
     from ebformer.tables.observations import observe
 
     wanted = Wanted(interval, future, top, above)
@@ -60,3 +60,5 @@ def command(
         room_for(fit.new_columns(wanted), opened.table.names)
         deliver(opened, fit, observations, wanted, output)
     options.say(f"{options.counted(int(observations.keys.rows.sum()), 'row')} scored with {rule}")
+    for sentence in about_bins(fit, observations):
+        options.say(sentence)

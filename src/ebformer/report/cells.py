@@ -16,6 +16,15 @@ def cell(entry: object) -> str:
     return f"{entry:.4g}" if isinstance(entry, float) else str(entry)
 
 
+def percent(level: float) -> str:
+    """The level of an interval as it was asked for, not rounded to whole percents.
+
+    >>> percent(0.9), percent(0.975), percent(0.999)
+    ('90 %', '97.5 %', '99.9 %')
+    """
+    return f"{100 * level:.10g} %"
+
+
 def is_number(entry: object) -> bool:
     """Whether an entry can stand in a column of numbers: it is one, is written like one, or is missing.
 

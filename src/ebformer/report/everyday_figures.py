@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from ebformer.check import marginal_cdf
 from ebformer.posterior import Floats
 from ebformer.prior import GammaPrior, GridPrior, Prior
+from ebformer.report.cells import percent
 from ebformer.report.style import BLUE, GREEN, INK, MUTED, ORANGE, RED, colour, house_style, verbatim
 from ebformer.rule import Rule
 from ebformer.tally import Tally
@@ -26,7 +27,7 @@ IN_VIEW = 0.999
 """... up to the rate that this share of the units stays below: a grid reaches far beyond."""
 
 
-def shrinkage(tally: Tally, rule: Rule, unit: str = "rate") -> Figure:
+def shrinkage(tally: Tally, rule: Rule, unit: str = "rate", level: float = 0.9) -> Figure:
     """Raw rate x / t against estimate, the area of a point in proportion to the units it stands for.
 
     Each axis ends where its numbers do: one claim in three months is four a year, far beyond every estimate.
@@ -40,8 +41,8 @@ def shrinkage(tally: Tally, rule: Rule, unit: str = "rate") -> Figure:
         end = max(right, top)
         axes.plot([0, end], [0, end], color=INK, linewidth=1, linestyle=(0, (4, 3)), label="no shrinkage")
         if rule.prior is not None and tally.exposure is None:
-            low, high = rule.posterior(tally.values).interval(0.9)
-            axes.fill_between(raw, low, high, color=BLUE, alpha=0.18, linewidth=0, label="90 % interval")
+            low, high = rule.posterior(tally.values).interval(level)
+            axes.fill_between(raw, low, high, color=BLUE, alpha=0.18, linewidth=0, label=f"{percent(level)} interval")
             top = max(top, 1.05 * float(high.max()))
         axes.scatter(raw, estimate, s=area, color=BLUE, alpha=0.65, linewidth=0)
         axes.set(xlim=(-0.02 * right, right), ylim=(-0.02 * top, top))

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from ebformer import __version__
+from ebformer.binning import coarsened
 from ebformer.check import ENOUGH, ModelCheck
 from ebformer.comparison import ASSUMPTION, Score, margin
 from ebformer.report import everyday_figures as figures
-from ebformer.report.cells import cell, is_number
+from ebformer.report.cells import cell, is_number, percent
 from ebformer.report.page import Page, Picture, Rows, Section
 from ebformer.report.style import inline_svg
 from ebformer.rule import Rule
@@ -60,7 +61,7 @@ def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
             (f"mean {unit}", cell(events / exposure)),
             ("distinct observations", f"{table.observations.count.size:,}"),
             ("method", method),
-            *([("intervals", f"{table.wanted.level:.0%}")] if _has_intervals(table) else []),
+            *([("intervals", percent(table.wanted.level))] if _has_intervals(table) else []),
             *(
                 [("left out, with a missing entry", f"{table.observations.missing:,}")]
                 if table.observations.missing
@@ -108,7 +109,7 @@ def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str,
     rule, check, unit = table.fit.rules[group], table.checks[group], _unit(table.fit.columns)
     shown = [
         Picture(
-            inline_svg(figures.shrinkage(tally, rule, unit), f"Shrinkage{where}"),
+            inline_svg(figures.shrinkage(coarsened(tally), rule, unit, table.wanted.level), f"Shrinkage{where}"),
             "Points on the dashed line were left alone; the further off, the more a count was judged to be luck."
             " The larger a point, the more units share it.",
         )
@@ -141,17 +142,17 @@ def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str,
 def _moved(tally: Tally, rule: Rule, columns: Columns) -> str:
     """The most telling example in one sentence: what became of the highest raw rate."""
     raw = tally.values / tally.exposures
-    estimate = rule(tally.values, tally.exposures)
     top = int(raw.argmax())
+    estimate = rule(tally.values[top], tally.exposures[top])
     seen = f"{tally.values[top]:,} {columns.count}"
     if columns.exposure is not None:
         seen += f" in {cell(float(tally.exposures[top]))} {columns.exposure}, a rate of {cell(float(raw[top]))}"
-    return f"The highest raw rate, {seen}, is estimated at {cell(float(estimate[top]))}."
+    return f"The highest raw rate, {seen}, is estimated at {cell(float(estimate))}."
 
 
 def _extremes(table: Shrunken, mean: float) -> Section:
     # Rows without an answer are left out here: a WHERE would make DuckDB compare every row with every observation.
-    order = "SELECT * FROM given ORDER BY estimate {} NULLS LAST LIMIT {}"
+    order = "SELECT * FROM ebformer_given ORDER BY estimate {} NULLS LAST LIMIT {}"
     top, lowest = (
         [row for row in _fetch(table, order.format(way, EXTREMES)) if row["estimate"] is not None]
         for way in ("DESC", "ASC")
@@ -165,7 +166,7 @@ def _extremes(table: Shrunken, mean: float) -> Section:
         (np.array([float(row[end]) for row in rows]) if with_intervals else None) for end in ("lower", "upper")
     )
     figure = figures.caterpillar(_names(table, rows), raw, estimate, lower, upper, _unit(columns), mean)
-    lines = f"lines are {table.wanted.level:.0%} intervals, " if with_intervals else ""
+    lines = f"lines are {percent(table.wanted.level)} intervals, " if with_intervals else ""
     caption = f"The highest and lowest estimates; {lines}circles the raw rates; dashed, the mean of all units."
     return Section("The extreme units", pictures=[Picture(inline_svg(figure, "Highest and lowest units"), caption)])
 
@@ -220,7 +221,7 @@ def _comparison(scores: Sequence[Score], columns: Columns) -> Section:
 
 
 def _all_rows(table: Shrunken, units: int) -> Section:
-    rows = _fetch(table, f"SELECT * FROM given ORDER BY estimate DESC NULLS LAST LIMIT {MOST_ROWS}")
+    rows = _fetch(table, f"SELECT * FROM ebformer_given ORDER BY estimate DESC NULLS LAST LIMIT {MOST_ROWS}")
     names = list(rows[0])
     numeric = [all(is_number(row[name]) for row in rows) for name in names]
     cells = [[cell(row[name]) for name in names] for row in rows]

@@ -219,11 +219,7 @@ def remarks(fit: Fit, observations: Observations) -> list[str]:
             f"{observations.columns.group} {shown}: consider pooling" if observations.columns.group else "this table"
         )
         said.append(f"few rows to learn a prior from in {where}")
-    if observations.width:
-        said.append(
-            "there are so many exposures that near ones were taken together: "
-            f"no estimate moves by more than {fit.binning_error(observations):.2g} of itself"
-        )
+    said += about_bins(fit, observations)
     doubts: dict[str, list[str | None]] = {}
     for name, rule in fit.rules.items():
         if rule.convergence is not None and not rule.convergence.reached:
@@ -231,6 +227,16 @@ def remarks(fit: Fit, observations: Observations) -> list[str]:
         if isinstance(rule.prior, Prior) and len(rule.prior) == 1:
             doubts.setdefault(f"{rule.method} {ONE_RATE}", []).append(name)
     return said + of_groups(doubts, observations.columns.group)
+
+
+def about_bins(fit: Fit, observations: Observations) -> list[str]:
+    """A remark where exposures were binned."""
+    if not observations.width:
+        return []
+    return [
+        "there are so many exposures that near ones were taken together: "
+        f"no estimate moves by more than {fit.binning_error(observations):.2g} of itself"
+    ]
 
 
 def of_groups(sentences: Mapping[str, Sequence[str | None]], column: str | None) -> list[str]:
