@@ -20,7 +20,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> target.read_text()
     '42'
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # through a link to the file it names: the link stays
     partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.partial")
     try:
         partial.touch(exist_ok=False)

@@ -110,6 +110,17 @@ def test_estimate_save_and_apply_from_file_to_file(league: Path) -> None:
     assert all(float(row["lower"]) <= float(row["upper"]) for row in before)
 
 
+@pytest.mark.parametrize("taken", ["league.csv", "out.csv", "./league.csv"])
+def test_a_fit_replaces_neither_the_table_nor_its_answers(league: Path, taken: str) -> None:
+    before = league.read_bytes()
+    columns = ["--count", "goals", "--method", "gamma"]
+    ended = ebformer("estimate", "league.csv", *columns, "-o", "out.csv", "--save", taken, folder=league.parent)
+    assert ended.returncode == 1
+    assert f"cannot write the fit to {taken}, which is a table of this command" in ended.stderr
+    assert league.read_bytes() == before
+    assert not (league.parent / "out.csv").exists()
+
+
 def test_shrinking_helps_on_the_league(league: Path) -> None:
     """The estimates are nearer to the hidden rates than goals per game are."""
     found = rows(ebformer("estimate", league, "--count", "goals", "--exposure", "games").stdout)

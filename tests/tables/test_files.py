@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
+import lzma
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import polars as pl
+import pyarrow
 import pytest
 
 import ebformer as eb
@@ -189,6 +192,13 @@ def test_columns_that_could_hold_counts(tmp_path: Path, header: str, rows: list[
         (b"PAR1 and no more", "."),
         (b"PK\x03\x04 begins every .xlsx", "is a workbook or an archive, not a table: save the sheet as CSV"),
         (b'[{"a": 1, "b": 2}]', "is JSON: write the table as CSV or Parquet"),
+        (bz2.compress(b"a,b\n1,2\n"), "is packed: unpack it first, as `bzip2 -dc FILE | ebformer ... -` does"),
+        (lzma.compress(b"a,b\n1,2\n"), "is packed: unpack it first, as `xz -dc FILE"),
+        (pyarrow.compress(b"a,b\n1,2\n", codec="zstd", asbytes=True), "is packed: unpack it first, as `zstd -dc FILE"),
+        (b"sep=;\na;b\n1;2\n", "begins with a line for Excel alone, sep=;: delete that line"),
+        ("a,b\n1,2\n".encode("utf-16-le"), "is not UTF-8 text"),
+        (b"a,b\r1,2\r3,4\r", "has lines that end in different ways, or in CR alone"),
+        (b"a,b\r\n1,2\n3,4\r\n", "has lines that end in different ways, or in CR alone"),
     ],
 )
 def test_malformed_files_get_one_sentence(tmp_path: Path, content: bytes, sentence: str) -> None:
@@ -220,11 +230,40 @@ def test_names_that_look_like_patterns_are_files(tmp_path: Path) -> None:
         assert observe(file.table, Columns("goals")).tallies()[None].n == 2
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_folder_called_like_a_column_neither_adds_nor_replaces_one(tmp_path: Path, ending: str) -> None:
+    folder = tmp_path / "region=north" / "goals=9"
+    folder.mkdir(parents=True)
+    table = pl.DataFrame({"goals": [1, 2]})
+    (table.write_csv if ending == "csv" else table.write_parquet)(folder / f"in.{ending}")
+    with open_table(str(folder / f"in.{ending}")) as file:
+        assert file.table.names == ["goals"]
+        assert observe(file.table, Columns("goals")).count.tolist() == [1, 2]
+
+
+def test_lists_and_durations_are_no_candidates_for_counts(tmp_path: Path) -> None:
+    strange = "[1, 2] AS list, {'a': 1} AS record, INTERVAL 3 DAY AS duration, 'PINT'::ENUM('PINT') AS measure"
+    duckdb.sql(f"SELECT 3 AS goals, {strange}").write_parquet(str(tmp_path / "in.parquet"))
+    with open_table(str(tmp_path / "in.parquet")) as file:
+        assert file.table.whole_number_columns() == ["goals"]
+        with pytest.raises(InputError, match=r"column 'list' holds INTEGER\[\], not numbers: name another column"):
+            observe(file.table, Columns("list"))
+
+
+def test_an_output_through_a_link_is_written_to_the_file_it_names(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("goals\n1\n2\n")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "latest.csv").symlink_to(tmp_path / "elsewhere" / "today.csv")
+    shrunken(tmp_path / "in.csv", tmp_path / "latest.csv", Columns("goals"))
+    assert (tmp_path / "latest.csv").is_symlink()
+    assert (tmp_path / "elsewhere" / "today.csv").read_text().startswith("goals,estimate")
+
+
 def test_a_failed_write_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("goals\n1\n2\n")
     (tmp_path / "out.csv").write_text("precious\n")
     with open_table(str(tmp_path / "in.csv")) as file:
-        broken = file.table.ask("SELECT goals, error('disk on fire') AS estimate FROM given")
+        broken = file.table.ask("SELECT goals, error('disk on fire') AS estimate FROM ebformer_given")
         with pytest.raises(duckdb.Error, match="disk on fire"):
             file.write(broken, str(tmp_path / "out.csv"), Columns("goals"))
     assert (tmp_path / "out.csv").read_text() == "precious\n"

@@ -288,3 +288,13 @@ def test_as_many_exposures_as_counts() -> None:
     with pytest.raises(InputError, match="there are 3 exposures for 2 counts"):
         eb.estimate([1, 2], exposure=[1.0, 1.0, 1.0], method="mle")
     assert eb.estimate([1, 2], exposure=2.0, method="mle").tolist() == [0.5, 1.0]
+
+
+def test_tables_of_the_same_database_are_neither_read_nor_touched() -> None:
+    """`given` and `found` were once the names under which a relation was asked: such a table was read in its place."""
+    connection = duckdb.connect()
+    connection.sql("CREATE TABLE given AS SELECT 7 AS goals")
+    connection.sql("CREATE TABLE found AS SELECT 1.0 AS the_count, 1.0 AS the_exposure, 7.0 AS answer_0")
+    shrunken = shrink(connection.sql("SELECT unnest([1, 3]) AS goals"), "goals", method="mle")
+    assert sorted(shrunken.fetchall()) == [(1, 1.0), (3, 3.0)]
+    assert connection.sql("FROM given").fetchall() == [(7,)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,7 @@ def command(
     """
     import numpy as np
 
+    from ebformer.errors import InputError
     from ebformer.estimators.catalogue import find
     from ebformer.tables.checking import check_fit, verdict_of, warnings_of
     from ebformer.tables.columns import room_for
@@ -70,6 +72,8 @@ def command(
         check_output(output)
     if save is not None:
         check_folder(save)
+        if os.path.realpath(save) in [os.path.realpath(other) for other in (file, output) if other is not None]:
+            raise InputError(f"cannot write the fit to {save}, which is a table of this command: name another file")
     with open_table(file) as opened:
         columns = options.columns_of(opened, count, exposure, group)
         with options.progress("Estimating", opened.connection.query_progress):

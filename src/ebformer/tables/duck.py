@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import duckdb
@@ -14,7 +15,7 @@ from ebformer.tables.columns import NO_ANSWER, Columns, Offender, Role
 from ebformer.tables.observations import Distinct
 from ebformer.tally import LARGEST
 
-NUMBERS = ("INT", "DECIMAL", "DOUBLE", "FLOAT", "BOOLEAN")
+NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT|BOOLEAN"
 
 
 class DuckTable:
@@ -34,14 +35,15 @@ class DuckTable:
         return list(self.rows.columns)
 
     def ask(self, sql: str) -> duckdb.DuckDBPyRelation:
-        """Run a query in which `given` stands for this table."""
-        answer = self.rows.query("given", sql)
+        """Run a query in which `ebformer_given` stands for this table: a name that no table of its database has."""
+        answer = self.rows.query("ebformer_given", sql)
         assert answer is not None
         return answer
 
     def distinct(self, columns: Columns, width: float) -> Distinct:
         keys = ", ".join(f"{sql} AS {name}" for name, sql in self._keys(columns, width).items())
-        found = self.ask(f"SELECT {keys}, count(*) AS rows FROM given GROUP BY ALL ORDER BY ALL").fetchnumpy()
+        counted = f"SELECT {keys}, count(*) AS rows FROM ebformer_given AS given GROUP BY ALL ORDER BY ALL"
+        found = self.ask(counted).fetchnumpy()
         group = found.get("the_group")
         return Distinct(
             None if group is None else _texts(group),
@@ -52,7 +54,7 @@ class DuckTable:
 
     def distinct_exposures(self, columns: Columns, limit: int) -> int:
         assert columns.exposure is not None
-        exposures = f"SELECT DISTINCT {self._number(columns.exposure)} FROM given LIMIT {limit + 1}"
+        exposures = f"SELECT DISTINCT {self._number(columns.exposure)} FROM ebformer_given AS given LIMIT {limit + 1}"
         return int(self.ask(f"SELECT count(*) FROM ({exposures})").fetchall()[0][0])
 
     def offender(self, columns: Columns, role: Role, missing_too: bool) -> Offender | None:
@@ -64,7 +66,8 @@ class DuckTable:
             x = self._number(name)
             whole = f"x >= 0 AND x <= {LARGEST} AND x = floor(x)" if role == "count" else "x > 0 AND x < 'inf'"
             bad = f"(SELECT coalesce(NOT ({whole}), {missing_too}) FROM (SELECT {x} AS x))"
-        numbered = f"SELECT row_number() OVER () AS row, {quoted(name)} AS entry, {bad} AS bad FROM given"
+        entries = f"SELECT row_number() OVER () AS row, {quoted(name)} AS entry, {bad} AS bad"
+        numbered = f"{entries} FROM ebformer_given AS given"
         first = f"SELECT entry, row, count(*) OVER () FROM ({numbered}) WHERE bad ORDER BY row LIMIT 1"
         found = self.ask(first).fetchall()
         return Offender(*found[0]) if found else None
@@ -72,14 +75,15 @@ class DuckTable:
     def with_answers(
         self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]
     ) -> duckdb.DuckDBPyRelation:
-        # DuckDB looks for a table called `found` among the variables here, and a dictionary of arrays is one.
-        found = {"the_count": keys.count, "the_exposure": keys.exposure} | (
+        # DuckDB looks for a table of this name among the variables here, and a dictionary of arrays is one.
+        ebformer_found = {"the_count": keys.count, "the_exposure": keys.exposure} | (
             {} if keys.group is None else {"the_group": keys.group}
         )
-        found |= {f"answer_{i}": values for i, values in enumerate(answers.values())}
+        ebformer_found |= {f"answer_{i}": values for i, values in enumerate(answers.values())}
         new = ", ".join(f"found.answer_{i} AS {quoted(name)}" for i, name in enumerate(answers))
         on = " AND ".join(f"{sql} = found.{name}" for name, sql in self._keys(columns, width).items())
-        joined = self.rows.query("given", f"SELECT given.*, {new} FROM given LEFT JOIN found ON {on}")
+        tables = f"ebformer_given AS given LEFT JOIN ebformer_found AS found ON {on}"
+        joined = self.rows.query("ebformer_given", f"SELECT given.*, {new} FROM {tables}")
         assert joined is not None
         return joined
 
@@ -94,7 +98,7 @@ class DuckTable:
             for name in numeric
             for x, entry in [(self._number(name), quoted(name))]
         )
-        verdict = self.ask(f"SELECT {judged} FROM (SELECT * FROM given LIMIT {sample}) AS given").fetchall()[0]
+        verdict = self.ask(f"SELECT {judged} FROM (SELECT * FROM ebformer_given LIMIT {sample}) AS given").fetchall()[0]
         return [name for name, whole in zip(numeric, verdict, strict=True) if whole]
 
     def _keys(self, columns: Columns, width: float) -> dict[str, str]:
@@ -110,7 +114,7 @@ class DuckTable:
         return keys
 
     def _is_number(self, name: str) -> bool:
-        return self.types[name].startswith(NUMBERS) or "INT" in self.types[name]
+        return re.fullmatch(NUMBERS, self.types[name]) is not None
 
     def _number(self, name: str) -> str:
         """SQL for a column as DOUBLE: NULL where missing, -inf where it is text that is no number."""

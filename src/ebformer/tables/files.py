@@ -13,6 +13,7 @@ import glob
 import gzip
 import io
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -30,6 +31,8 @@ from ebformer.tables.ctrl_c import copy_heeding_ctrl_c, heeding_ctrl_c
 from ebformer.tables.duck import DuckTable, quoted
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": None, ".pq": None}
+PACKED = {b"(\xb5/\xfd": "zstd", b"\xfd7zX": "xz", b"BZh": "bzip2"}
+"""The first bytes of what is read only after `zstd -dc` and the like."""
 MEMORY = "2GB"
 """What DuckDB may hold in memory before it spills to disk."""
 
@@ -97,7 +100,7 @@ class TableFile:
                     f"try_cast({quoted(n)} AS {numbers[n]}) AS {quoted(n)}" if n in numbers else quoted(n)
                     for n in names
                 ]
-                rows = DuckTable(rows).ask(f"SELECT {', '.join(cast)} FROM given")
+                rows = DuckTable(rows).ask(f"SELECT {', '.join(cast)} FROM ebformer_given")
             rows.write_parquet(path)
             return
         # The header goes in as the first row, so that names DuckDB cannot hold (empty, repeated) survive.
@@ -108,7 +111,7 @@ class TableFile:
         texts = ", ".join(
             _with_mark(name, ".", ",") if name in with_commas else f"{quoted(name)}::VARCHAR" for name in names
         )
-        lines = DuckTable(rows).ask(f"SELECT {titles} UNION ALL SELECT {texts} FROM given")
+        lines = DuckTable(rows).ask(f"SELECT {titles} UNION ALL SELECT {texts} FROM ebformer_given")
         lines.write_csv(path, sep=to.delimiter, header=False, compression="gzip" if to.gzipped else "none")
 
 
@@ -148,7 +151,10 @@ def check_input(path: str) -> None:
     """Complain about a file that cannot be read, and name the nearest where there is none."""
     file = Path(path)
     if file.is_dir():
-        raise InputError(f"{path} is a folder: give a file")
+        raise InputError(
+            f"{path} is a folder: give a file, or all its files in Python as "
+            f"eb.shrink(duckdb.sql(\"FROM '{path}/**/*.parquet'\"), ...)"
+        )
     if not file.exists():
         beside = [other.name for other in file.parent.iterdir()] if file.parent.is_dir() else []
         near = difflib.get_close_matches(file.name, beside, n=1)
@@ -168,7 +174,7 @@ def check_output(path: str) -> None:
 
 def check_folder(path: str) -> None:
     """Complain about a file that cannot be made because of its folder."""
-    folder = Path(path).absolute().parent
+    folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         raise InputError(f"cannot write {path}: there is no folder {folder}")
     if Path(path).is_dir():
@@ -178,29 +184,34 @@ def check_folder(path: str) -> None:
 
 
 def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> TableFile:
-    with open(path, "rb") as file:
-        magic = file.read(4)
+    with open(path, "rb") as opened:
+        magic = opened.read(4)
     if not magic:
         raise InputError(f"{name} is empty: give a table with a header and at least one row")
     if magic in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"):  # the first bytes of .xlsx and .ods, and of .xls
         raise InputError(f"{name} is a workbook or an archive, not a table: save the sheet as CSV")
     if magic[:1] == b"{" or magic[:2] == b"[{":
         raise InputError(f"{name} is JSON: write the table as CSV or Parquet")
+    for first_bytes, program in PACKED.items():
+        if magic.startswith(first_bytes):
+            raise InputError(f"{name} is packed: unpack it first, as `{program} -dc FILE | ebformer ... -` does")
+    # The columns are those of the file: from a folder like year=2024 DuckDB would add or replace one.
+    file = f"{_literal(glob.escape(path))}, hive_partitioning = false"
     if magic == b"PAR1":
-        table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({_literal(glob.escape(path))})"))
+        table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({file})"))
         return TableFile(connection, table, table.names, Format(None))
     gzipped = magic[:2] == b"\x1f\x8b"
     header, delimiter = _header(path, name, gzipped)
     columns = ", ".join(f"{_literal(column)}: 'VARCHAR'" for column in _distinct_names(header))
     rows = connection.sql(
-        f"SELECT * FROM read_csv({_literal(glob.escape(path))}, auto_detect = false, header = true, "
+        f"SELECT * FROM read_csv({file}, auto_detect = false, header = true, "
         f"delim = {_literal(delimiter)}, quote = '\"', escape = '\"', "
         f"compression = '{'gzip' if gzipped else 'none'}', columns = {{{columns}}})"
     )
     commas = _decimal_commas(DuckTable(rows)) if delimiter == ";" else ()
     if commas:
         read = ", ".join(f"{_with_mark(column, ',', '.')} AS {quoted(column)}" for column in commas)
-        rows = DuckTable(rows).ask(f"SELECT * REPLACE ({read}) FROM given")
+        rows = DuckTable(rows).ask(f"SELECT * REPLACE ({read}) FROM ebformer_given")
     return TableFile(connection, DuckTable(rows), header, Format(delimiter, gzipped), commas)
 
 
@@ -210,7 +221,7 @@ def _decimal_commas(table: DuckTable) -> tuple[str, ...]:
         f"coalesce(bool_or({_has_mark(name, ',')}), false) AND NOT bool_or({_has_mark(name, '.')})"
         for name in table.names
     )
-    verdict = table.ask(f"SELECT {judged} FROM given").fetchall()[0]
+    verdict = table.ask(f"SELECT {judged} FROM ebformer_given").fetchall()[0]
     return tuple(name for name, commas in zip(table.names, verdict, strict=True) if commas)
 
 
@@ -234,10 +245,16 @@ def _header(path: str, name: str, gzipped: bool) -> tuple[list[str], str]:
             first = next(lines, "")
             if not first.strip():
                 raise InputError(f"{name} is empty: give a table with a header and at least one row")
+            if "\0" in first:  # ASCII in UTF-16 is UTF-8 of a kind
+                raise InputError(f"{name} is not UTF-8 text: convert it, for example with iconv")
+            if re.fullmatch(r"sep=.\s*", first):
+                raise InputError(f"{name} begins with a line for Excel alone, {first.strip()}: delete that line")
             outside_quotes = "".join(first.split('"')[::2])
             known = Path(path).name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
             delimiter = "\t" if known else max(",\t;|", key=outside_quotes.count)
             return next(csv.reader(_chain(first, lines), delimiter=delimiter)), delimiter
+        except csv.Error as error:
+            raise InputError(_about_line_ends(name)) from error
         except UnicodeDecodeError as error:
             raise InputError(f"{name} is not UTF-8 text: convert it, for example with iconv") from error
         except (OSError, EOFError) as error:
@@ -276,7 +293,13 @@ def _about_bad_rows(name: str, message: str) -> str:
         return f"{name}, line {line}: {entries} where the header has {expected}; correct that line"
     if "unterminated quote" in message.lower():
         return f"{name}, line {line}: a quotation mark is never closed; correct that line"
+    if "reached an invalid state" in message:
+        return _about_line_ends(name)
     return f"{name}: {_first_line(message)}"
+
+
+def _about_line_ends(name: str) -> str:
+    return f"{name} has lines that end in different ways, or in CR alone: convert it, for example with dos2unix -c mac"
 
 
 def _first_line(message: object) -> str:
