@@ -78,6 +78,8 @@ def test_the_bound_is_on_the_rate_whatever_the_exposure() -> None:
         {"variant": "clipped", "d": 0, "M": 2.0},
         {"variant": "clipped", "d": 3, "M": float("nan")},
         {"d": 3, "M": 2.0},
+        {"d": 3},
+        {"variant": "plain", "M": 2.0},
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, object]) -> None:

@@ -45,7 +45,7 @@ class Robbins(Estimator):
     def __post_init__(self) -> None:
         if self.variant not in ("plus-one", "plain", "clipped"):
             raise InputError(f"the variant of robbins is {self.variant!r}: give 'plus-one', 'plain' or 'clipped'")
-        if (self.variant == "clipped") != (self.d is not None and self.M is not None):
+        if {self.d is None, self.M is None} != {self.variant != "clipped"}:
             raise InputError("robbins takes both d and M with variant='clipped' and neither of them otherwise")
         if self.d is not None and self.M is not None and not (self.d > 0 and 0 < self.M < np.inf):
             raise InputError(f"clipped robbins has d = {self.d} and M = {self.M:g}: give two positive numbers")
