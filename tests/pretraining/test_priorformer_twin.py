@@ -167,7 +167,7 @@ def test_fresh_blocks_after_trained_ones_hardly_change_the_answer() -> None:
     batch = make_batch(np.random.default_rng(0), draws(np.random.default_rng(1), 20.0), np.full(10, 300))
     with torch.no_grad():
         before, after = small(batch), large(batch)
-    for old, new in zip(before, after, strict=False):
+    for old, new in zip(before[:-1], after, strict=False):  # the last is smoothed
         assert torch.equal(old, new)
     moved = (after[-1].exp() - before[-1].exp()).abs().sum(-1)
     assert float(moved.max()) < 0.1

@@ -14,7 +14,7 @@ from ebformer.tally import Tally
 from ebformer.transformer import grid, zoo
 from ebformer.transformer.em_track import EmTrack, em_factor
 from ebformer.transformer.grid import Likelihood, atoms, coordinate, extent, rate, relative_likelihood, strides
-from ebformer.transformer.priorformer import Priorformer
+from ebformer.transformer.priorformer import Priorformer, smoothed
 from ebformer.transformer.priorformer_block import QUERIES, Block, PriorformerConfig
 from ebformer.transformer.weights import Weights, load, save
 
@@ -145,6 +145,26 @@ def test_em_track_satisfies_the_optimality_condition_of_the_npmle(n: int) -> Non
     gap = float(em_factor(likelihood, share, late)[2].max() - 1)
     assert gap < 1e-3
     assert log_likelihood(late) >= log_likelihood(accelerated)
+
+
+@pytest.mark.parametrize("n", [1, 500, 5_000])
+def test_smoothing_widens_by_what_n_units_cannot_tell(n: int) -> None:
+    """Variances of convolutions add: 2 a SPACING^2 in u, for a part a given to either neighbour; zeros are no rates."""
+    theta = atoms(0, 40)
+    weights = np.exp(-0.5 * ((coordinate(theta) - 10) / 0.7) ** 2)
+    weights *= 0.8 / weights[1:].sum()
+    weights[0] = 0.2
+    after = smoothed(theta, weights, n)
+
+    def moments(w: NDArray[np.float64]) -> tuple[float, float]:
+        mean = np.average(coordinate(theta)[1:], weights=w[1:])
+        return mean, np.average((coordinate(theta)[1:] - mean) ** 2, weights=w[1:])
+
+    assert after.sum() == pytest.approx(1)
+    assert after[0] == pytest.approx(0.2)
+    (mean, variance), (mean_after, variance_after) = moments(weights), moments(after)
+    assert mean_after == pytest.approx(mean, abs=1e-9)
+    assert variance_after - variance == pytest.approx(2 * min(0.25, 256 / n) * grid.SPACING**2, rel=1e-6)
 
 
 def test_equal_exposures_give_the_unexposed_answer_in_other_units() -> None:

@@ -34,8 +34,8 @@ class PriorformerRecipe:
     tallies: int = 32
     """Per step."""
     sizes: tuple[tuple[int, int, float], ...] = (
-        (64, 40_000, 0.3),
-        (64, 400, 0.4),
+        (64, 400, 0.35),
+        (400, 20_000, 0.35),
         (1, 64, 0.1),
         (1, 2_000_000, 0.2),
     )
@@ -43,10 +43,10 @@ class PriorformerRecipe:
     worlds_change_at: tuple[int, int] = (64, 400)
     worlds: dict[str, tuple[int, int, int]] = field(
         default_factory=lambda: {
-            "neural": (12, 24, 4),
+            "neural": (12, 23, 4),
             "coarse dirichlet": (1, 0, 1),
-            "dirichlet": (1, 0, 2),
-            "fine dirichlet": (1, 0, 7),
+            "dirichlet": (1, 0, 1),
+            "fine dirichlet": (1, 1, 8),
             "few": (2, 1, 1),
             "spaced": (1, 0, 1),
             "smooth": (2, 1, 1),
@@ -66,7 +66,7 @@ class PriorformerRecipe:
     """Weight of a block's answer relative to the next block's."""
     n_power: float = 0.25
     """A step counts in proportion to max(n, 64)^n_power: roots of regrets fall with n faster than that."""
-    posterior_weight: float = 1.5
+    posterior_weight: float = 2.0
     """Weight of the distance between answered and exact posteriors, relative to the distance between their means."""
 
     def draw(self, rng: np.random.Generator) -> Batch:

@@ -55,6 +55,8 @@ MANY = 1e5
 """Units, beyond which the likelihood may object to the answer."""
 POLISH, MOST_POLISH, WORTHWHILE = 20, 200, 6.0
 """EM steps at a time and in all, and the gain in log-likelihood that makes them worth it."""
+SMOOTHED = 256.0
+"""Atoms share their weight with either neighbour, this over n of it and at most a quarter."""
 LARGEST_GRID = 2**17
 """Cells; enough for counts from 0 to a thousand million."""
 
@@ -101,15 +103,10 @@ class Priorformer:
         likelihood = Likelihood.of(x, exposure, theta, self.dtype)
         u = LOWEST + SPACING * (PER_CELL * np.arange(first, last) + (PER_CELL - 1) / 2)
         share: Array = (count / n).astype(self.dtype)
-        log_weights = self.answer(likelihood, share, n, u)
+        weights = smoothed(theta, np.exp(self.answers(likelihood, share, n, u)[-1].astype(np.float64)), n)
         if n > MANY:
-            log_weights = polished(likelihood, share, n, log_weights)
-        weights = np.exp(log_weights.astype(np.float64))
-        return theta, weights / weights.sum()
-
-    def answer(self, likelihood: Likelihood, share: Array, n: float, u: Array) -> Array:
-        """Log-weights of the atoms after the last block."""
-        return np.asarray(self.answers(likelihood, share, n, u)[-1])
+            weights = polished(likelihood, share, n, weights)
+        return theta, weights
 
     def answers(self, likelihood: Likelihood, share: Array, n: float, u: Array) -> Array:
         """Log-weights of the atoms after every block, [blocks, a]."""
@@ -170,6 +167,21 @@ class Priorformer:
         return np.stack(static).astype(em.dtype)
 
 
+def smoothed(theta: Array, weights: Array, n: float) -> Array:
+    """The weight of every atom shared with its neighbours, all but theta = 0; the last thing the network does.
+
+    A sample of n units cannot place weight as finely as the grid could, and answers that pretend to are too sure.
+
+    >>> smoothed(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.2, 0.0, 0.8, 0.0]), n=256).tolist()
+    [0.2, 0.2, 0.4, 0.2]
+    """
+    shared = min(0.25, SMOOTHED / n) * np.where(theta > 0.0, weights, 0.0)
+    result = weights - 2.0 * shared
+    result[1:] += shared[:-1]
+    result[:-1] += np.where(theta[:-1] > 0.0, shared[1:], 0.0)
+    return np.asarray(result / result.sum())
+
+
 def spread(theta: Array, weights: Array) -> tuple[Array, Array]:
     """The weight of every atom shared by two points, a quarter of the way to its neighbours; theta = 0 stays.
 
@@ -185,21 +197,21 @@ def spread(theta: Array, weights: Array) -> tuple[Array, Array]:
     return points.ravel(), np.repeat(weights / 2, 2)
 
 
-def polished(likelihood: Likelihood, share: Array, n: float, log_weights: Array) -> Array:
+def polished(likelihood: Likelihood, share: Array, n: float, weights: Array) -> Array:
     """An answer the likelihood objects to, after as many accelerated EM steps as gain WORTHWHILE nats per POLISH steps.
 
     Training saw few samples beyond MANY units, and there the likelihood speaks clearly. An answer that is as likely as
     any other within the noise is left alone: EM would only roughen it.
     """
-    track = EmTrack(likelihood, share, log_weights)
-    reached = share @ np.log(likelihood.marginal(np.exp(log_weights)))
+    track = EmTrack(likelihood, share, np.log(weights).astype(share.dtype))
+    reached = share @ np.log(likelihood.marginal(weights))
     for _ in range(MOST_POLISH // POLISH):
-        further = track.advance(POLISH)
-        level = share @ np.log(likelihood.marginal(np.exp(further)))
+        further = np.exp(track.advance(POLISH).astype(np.float64))
+        level = share @ np.log(likelihood.marginal(further))
         if n * (level - reached) < WORTHWHILE:
             break
-        log_weights, reached = further, level
-    return log_weights
+        weights, reached = further / further.sum(), level
+    return weights
 
 
 def mean_in_agreement(mean: float, x: Array, count: Array) -> float:

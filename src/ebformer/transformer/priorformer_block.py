@@ -27,10 +27,10 @@ class PriorformerConfig:
     """What determines a priorformer.
 
     >>> PriorformerConfig().parameters
-    303680
+    364416
     """
 
-    blocks: int = 10
+    blocks: int = 12
     width: int = 48
     heads: int = 4
     reach: int = 32
