@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -176,6 +177,18 @@ def test_the_pit_interval_is_the_step_of_the_marginal() -> None:
     low, high = pit_interval(prior, tally)
     np.testing.assert_allclose(low, np.concatenate([[0.0], high[:-1]]), atol=1e-12)
     np.testing.assert_allclose(high, np.cumsum(np.exp(eb.posterior.log_marginal(prior, np.arange(5)))), atol=1e-12)
+
+
+def test_the_memory_of_a_check_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of distinct counts against a prior of thousands of atoms: never all of them at once."""
+    prior = Prior(np.linspace(1, 3_000, 2_000), np.full(2_000, 1 / 2_000))
+    tally = Tally(np.arange(1, 2_001), np.ones(2_000, dtype=int), np.linspace(1, 2, 2_000))
+    monkeypatch.setattr("ebformer.posterior.ENTRIES", 20_000)
+    tracemalloc.start()
+    model_check(prior, tally, np.random.default_rng(0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.1 * prior.weights.nbytes * len(tally)
 
 
 def test_impossible_counts_do_not_break_the_check() -> None:

@@ -114,11 +114,13 @@ def test_large_arrays_are_answered_in_blocks_with_the_same_numbers(
     prior = Prior(np.linspace(0, 9, 40), np.full(40, 1 / 40))
     x, t = np.arange(30).reshape(5, 6), np.linspace(0.5, 2, 6)
     whole, error, counts = bayes_rule(prior, x, t), mmse(prior), np.concatenate(likely_counts(prior))
+    marginal = log_marginal(prior, x, t)
     monkeypatch.setattr("ebformer.posterior.ENTRIES", entries)
     blocks = likely_counts(prior)
     assert max(map(len, blocks)) <= max(1, entries // 40)
     assert np.array_equal(np.concatenate(blocks), counts)
     np.testing.assert_allclose(bayes_rule(prior, x, t), whole, rtol=1e-14)
+    np.testing.assert_allclose(log_marginal(prior, x, t), marginal, rtol=1e-14)
     assert mmse(prior) == pytest.approx(error, rel=1e-13)
 
 
@@ -135,7 +137,7 @@ def test_many_units_are_answered_as_each_would_be_alone(kind: type[Prior] | type
         assert after.variance[at] == pytest.approx(one.variance, rel=1e-12)
         assert after.quantile(levels)[at] == pytest.approx(np.vectorize(one.quantile)(levels), rel=1e-12)
         assert after.exceeds(rates)[at] == pytest.approx(np.vectorize(one.exceeds)(rates), rel=1e-12)
-        assert [end[at] for end in after.interval(0.8)] == pytest.approx(one.interval(0.8), rel=1e-12)
+        assert np.array(after.interval(0.8))[:, *at] == pytest.approx(np.array(one.interval(0.8)), rel=1e-12)
 
 
 @given(priors(), st.integers(0, 40), st.floats(0.001, 0.999))

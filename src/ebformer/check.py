@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from ebformer.channel import negative_binomial_cdf
-from ebformer.posterior import AnyPrior, Floats, at_once, log_marginal
+from ebformer.posterior import AnyPrior, Floats, in_blocks, log_marginal
 from ebformer.prior import GammaPrior
 from ebformer.tally import Tally
 
@@ -86,17 +87,16 @@ def _praise(p_value: float, distance: float) -> str:
 
 def pit_interval(prior: AnyPrior, tally: Tally) -> tuple[Floats, Floats]:
     """F(x - 1) and F(x) of the fitted marginal for each observation: the PIT of its units is uniform between them."""
-    blocks = np.array_split(np.arange(len(tally)), 1 + len(tally) // at_once(prior))
-    high = np.concatenate([marginal_cdf(prior, tally.values[at], tally.exposures[at]) for at in blocks])
-    pmf = np.concatenate([np.exp(log_marginal(prior, tally.values[at], tally.exposures[at])) for at in blocks])
+    x, t = tally.values.astype(np.float64), tally.exposures
+    high, pmf = in_blocks(partial(marginal_cdf, prior), prior, x, t), np.exp(log_marginal(prior, x, t))
     return np.clip(high - pmf, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
-def marginal_cdf(prior: AnyPrior, x: NDArray[np.int64], t: Floats) -> Floats:
+def marginal_cdf(prior: AnyPrior, x: Floats, t: Floats) -> Floats:
     """P(a unit of exposure t shows at most x), for vectors x and t [u].
 
     >>> from ebformer.prior import Prior
-    >>> marginal_cdf(Prior([0.0, 2.0], [0.5, 0.5]), np.array([0]), np.array([1.0])).round(4).item()  # (1 + e^-2) / 2
+    >>> marginal_cdf(Prior([0.0, 2.0], [0.5, 0.5]), np.zeros(1), np.ones(1)).round(4).item()  # (1 + e^-2) / 2
     0.5677
     """
     if isinstance(prior, GammaPrior):
@@ -150,8 +150,11 @@ def _zeros_left_out(prior: AnyPrior, tally: Tally) -> str | None:
     Counts out of so many tries lack zeros too, but then ones are as scarce.
     """
     x, units = tally.values, tally.multiplicity
-    zeros, ones = (float(units @ np.exp(log_marginal(prior, k, tally.exposures))) for k in (0, 1))
-    if x.min() > 0 and zeros > max(-np.log(SIGNIFICANT), RELEVANT * tally.n) and units[x == 1].sum() > ones / 2:
+    if x.min() == 0:
+        return None
+    exposure, at = np.unique(tally.exposures, return_inverse=True)
+    zeros, ones = np.exp([log_marginal(prior, k, exposure) for k in (0, 1)]) @ np.bincount(at, units)
+    if zeros > max(-np.log(SIGNIFICANT), RELEVANT * tally.n) and units[x == 1].sum() > ones / 2:
         return f"no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them"
     return None
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.errors import EbformerError, InputError
 from ebformer.estimators.base import Estimator
-from ebformer.posterior import Floats, at_once
+from ebformer.posterior import Floats
 from ebformer.predictive import log_predictive
 from ebformer.rule import Rule
 from ebformer.tally import Tally
@@ -142,8 +142,5 @@ def _log_score(rule: Rule, kept: NDArray[np.int64], t: Floats, held: NDArray[np.
     if rule.prior is None:
         return None
     first, which = distinct_rows(kept, held, t)
-    logs = [
-        log_predictive(rule.prior, kept[at], t[at], held[at], s[at])
-        for at in np.array_split(first, 1 + first.size // at_once(rule.prior))
-    ]
-    return float(np.concatenate(logs)[which].mean())
+    logs = log_predictive(rule.prior, kept[first], t[first], held[first], s[first])
+    return float(logs[which].mean())

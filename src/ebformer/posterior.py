@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
+from collections.abc import Callable
+from functools import partial, singledispatch
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +36,7 @@ def log_marginal(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Fl
     >>> log_marginal(Prior([1.0], [1.0]), [0, 1]).tolist()
     [-1.0, -1.0]
     """
-    return _log_marginal(prior, *observations(x, exposure))
+    return in_blocks(partial(_log_marginal, prior), prior, *observations(x, exposure))
 
 
 def bayes_rule(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Floats:
@@ -44,12 +45,16 @@ def bayes_rule(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Floa
     >>> bayes_rule(GammaPrior(2.0, 1.0), [0, 4]).tolist()
     [1.0, 3.0]
     """
-    counts, t = observations(x, exposure)
+    return in_blocks(lambda counts, t: _posterior(prior, counts, t).mean, prior, *observations(x, exposure))
+
+
+def in_blocks(answer: Callable[[Floats, Floats], Floats], prior: AnyPrior, x: Floats, t: Floats) -> Floats:
+    """`answer` to observations of one shape, `at_once` of them at a time."""
     block = at_once(prior)
-    if counts.size <= block or isinstance(prior, GammaPrior):
-        return _posterior(prior, counts, t).mean
-    parts = np.array_split(np.stack([counts.ravel(), t.ravel()]), -(-counts.size // block), axis=1)
-    return np.concatenate([_posterior(prior, *part).mean for part in parts]).reshape(counts.shape)
+    if x.size <= block:
+        return answer(x, t)
+    parts = np.array_split(np.stack([x.ravel(), t.ravel()]), -(-x.size // block), axis=1)
+    return np.concatenate([answer(*part) for part in parts]).reshape(x.shape)
 
 
 def posterior(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Posterior:
