@@ -1,13 +1,16 @@
 """Kept results come back as they were, and only to whom they belong."""
 
 import math
+import shutil
+from pathlib import Path
 
 import pytest
 
+import ebformer
 from ebformer.errors import InputError
 from ebformer.probes.experiment import Finding
 from ebformer.reproduction.bench import Timed
-from ebformer.reproduction.store import Cost, Store, read_rows, write_rows
+from ebformer.reproduction.store import Cost, Store, code, read_rows, write_rows
 
 ROWS = [
     Finding("T24r", "neural", 0, 3, "bayes", 1 / 3, math.nan, 1.0),
@@ -35,6 +38,23 @@ def test_a_result_is_computed_once_and_again_only_if_something_else_made_it(tmp_
     assert len(asked) == 2
     costs = read_rows(tmp_path / "new" / "costs.csv", Cost)
     assert [cost.experiment for cost in costs] == ["timings", "timings"]
+
+
+def test_other_code_or_data_make_other_results(tmp_path, monkeypatch):
+    store, here = Store(tmp_path), Path(ebformer.__file__).parent
+    before = store.path("timings", (128,))
+    assert store.path("timings", (128,)) == before
+    copy = tmp_path / "ebformer"
+    shutil.copytree(here, copy, ignore=shutil.ignore_patterns("*.safetensors", "*.so", "__pycache__"))
+    monkeypatch.setattr("ebformer.reproduction.store.__file__", str(copy / "reproduction" / "store.py"))
+    monkeypatch.setattr("ebformer.reproduction.store.code", code.__wrapped__)
+    assert store.path("timings", (128,)) == before
+    for name, changes in (("cli/demo.py", False), ("check.py", True), ("transformer/kernels.c", True)):
+        with (copy / name).open("a") as source:
+            source.write("\n")
+        after = store.path("timings", (128,))
+        assert (after != before) is changes, name
+        before = after
 
 
 def test_an_experiment_that_fails_leaves_nothing_behind(tmp_path):

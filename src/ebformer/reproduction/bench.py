@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebformer import __version__
 from ebformer.arena import Arena, Loss, draw_trials
 from ebformer.arena.table import read as read_losses
 from ebformer.arena.timing import time_estimators
@@ -24,7 +23,7 @@ from ebformer.prior import Prior
 from ebformer.probes.blocks import BlockFinding, watch
 from ebformer.probes.experiment import Finding, probe, transformer_activations, untrained
 from ebformer.reproduction import training_worlds
-from ebformer.reproduction.store import Store
+from ebformer.reproduction.store import Store, digest
 from ebformer.transformer import zoo
 from ebformer.transformer.constructions import RegretPoint, vanishing_regret
 from ebformer.worlds import Dirichlet, LeastFavourable, Multinomial, Neural, World
@@ -137,7 +136,7 @@ class Bench:
         sha256: str = "",
     ) -> list[Loss]:
         sizes = sizes or self.scale.sizes
-        made_of = (__version__, worlds, sizes, self.scale.priors, sha256 or _made_by(name))
+        made_of = (worlds, sizes, self.scale.priors, sha256 or _made_by(name))
         path = self.store.path(f"{experiment}-{name}", made_of)
         if path.exists():
             return read_losses(path)
@@ -157,7 +156,7 @@ class Bench:
                 for timing in time_estimators(methods, Neural(THETA_MAX), self.scale.sizes, 1, seed=dataset)
             ]
 
-        made_of = (__version__, self.scale.sizes, self.scale.timed, *map(_made_by, self.groups))
+        made_of = (self.scale.sizes, self.scale.timed, *map(_made_by, self.groups))
         return self.store.kept("timings", Timed, made_of, run)
 
     @cached_property
@@ -165,10 +164,9 @@ class Bench:
         """Errors on hockey, baseball and books of every method that needs no theta_max."""
         files = sorted(path for path in data_folder(self.data_dir).rglob("*") if path.is_file())
         made_of = (
-            __version__,
             self.scale.seasons,
             self.scale.books,
-            *((path.name, path.stat().st_size) for path in files),
+            digest(files),
         )
         found = []
         for data, load in self._field().items():
@@ -208,7 +206,6 @@ class Bench:
         for world in (Neural(THETA_MAX), Multinomial(THETA_MAX)):
             for model in (*PROBED, CONTROL):
                 made_of = (
-                    __version__,
                     world,
                     self.scale.probe_tallies,
                     _made_by(PROBED[0] if model == CONTROL else model),
@@ -236,7 +233,7 @@ class Bench:
             found += self.store.kept(
                 f"blocks-{world.name}",
                 BlockFinding,
-                (__version__, world, self.scale.probe_tallies, _made_by("priorformer")),
+                (world, self.scale.probe_tallies, _made_by("priorformer")),
                 partial(watch, zoo.load("priorformer"), world, 0, priors=self.scale.probe_tallies),
             )
         return found
@@ -250,7 +247,7 @@ class Bench:
             return [Drawn(i, prior.mean, mmse(prior)) for i, prior in enumerate(priors)]
 
         count = max(50, self.scale.priors)
-        return self.store.kept("drawn", Drawn, (__version__, count), run)
+        return self.store.kept("drawn", Drawn, (count,), run)
 
     @cached_property
     def vanishing(self) -> list[RegretPoint]:
@@ -258,7 +255,7 @@ class Bench:
         sizes = [10**k for k in range(2, self.scale.largest_power + 1)]
         repeats = min(200, 10 * self.scale.probe_tallies)
         run = partial(vanishing_regret, ON_THE_LINE, 2.0, sizes, repeats, np.random.default_rng(0))
-        return self.store.kept("vanishing", RegretPoint, (__version__, sizes, repeats), run)
+        return self.store.kept("vanishing", RegretPoint, (sizes, repeats), run)
 
 
 def _made_by(group: str) -> str:

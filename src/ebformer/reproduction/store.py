@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +16,8 @@ from ebformer.atomic import replacing
 from ebformer.errors import InputError
 
 Row = TypeVar("Row", bound=NamedTuple)
+SHOWING = ("cli", "report", "tables")
+"""Parts of the package that show results or read tables, and make none."""
 
 
 class Cost(NamedTuple):
@@ -33,8 +36,8 @@ class Store:
     say: Callable[[str], object] = lambda sentence: None
 
     def path(self, name: str, made_of: Iterable[object]) -> Path:
-        """Where a result belongs: other weights, data or counts make another file, so nothing stale is ever read."""
-        digest = hashlib.sha256("\n".join(map(str, made_of)).encode()).hexdigest()[:10]
+        """Where a result belongs: other code, weights, data or counts make another file; nothing stale is ever read."""
+        digest = hashlib.sha256("\n".join(map(str, (code(), *made_of))).encode()).hexdigest()[:10]
         return self.folder / f"{name}.{digest}.csv"
 
     def kept(self, name: str, kind: type[Row], made_of: Iterable[object], run: Callable[[], list[Row]]) -> list[Row]:
@@ -74,6 +77,22 @@ class Store:
                     f"another `ebformer reproduce` is working in {self.folder}: wait for it, or choose another --output"
                 ) from error
             yield
+
+
+@functools.cache
+def code() -> str:
+    """SHA-256 of every source file that can change a number; what draws, prints and reads tables cannot."""
+    package = Path(__file__).parents[1]
+    sources = [path for pattern in ("**/*.py", "**/*.c") for path in package.glob(pattern)]
+    return digest(sorted(path for path in sources if path.relative_to(package).parts[0] not in SHOWING))
+
+
+def digest(paths: Iterable[Path]) -> str:
+    """SHA-256 of the contents of files, in this order."""
+    found = hashlib.sha256()
+    for path in paths:
+        found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
 
 
 def write_rows(rows: Iterable[Row], kind: type[Row], path: Path) -> None:
