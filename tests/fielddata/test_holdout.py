@@ -52,10 +52,11 @@ def test_thinning_makes_two_independent_poisson_looks():
 
 
 def test_two_columns_of_a_table(tmp_path):
-    path = tmp_path / "teams.csv"
+    path = tmp_path / "autumn=7" / "teams.csv"  # a folder of that name is no column
+    path.parent.mkdir()
     path.write_text("club,autumn,spring\nA,3,4\nB,0,1\nC,3,4\n")
     clubs = Holdout.from_table(path, "autumn", "spring", ratio=2.0)
-    assert clubs.multiplicity.tolist() == [1, 2]
+    assert (clubs.before.tolist(), clubs.multiplicity.tolist()) == ([0, 3], [1, 2])
     assert (clubs.data, clubs.ratio) == ("teams.csv", 2.0)
 
 

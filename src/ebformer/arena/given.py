@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from ebformer.arena.losses import Case, Key, Loss, Truth
 from ebformer.errors import InputError
+from ebformer.tables.arrays import FilePath, read_columns
 from ebformer.tally import Tally
 
 
@@ -30,9 +30,9 @@ class GivenTrial:
         return (self.case for _ in wanted)
 
 
-def read_trials(path: str | os.PathLike[str]) -> list[GivenTrial]:
+def read_trials(path: FilePath) -> list[GivenTrial]:
     """Tallies from a Parquet or CSV file with columns world, n, tally, x, multiplicity and bayes."""
-    world, n, number, x, multiplicity, bayes = _columns(path, "world", "n", "tally", "x", "multiplicity", "bayes")
+    world, n, number, x, multiplicity, bayes = _sorted(path, "world", "n", "tally", "x", "multiplicity", "bayes")
     new = (world[1:] != world[:-1]) | (n[1:] != n[:-1]) | (number[1:] != number[:-1])
     trials = []
     for first, end in pairwise([0, *(np.flatnonzero(new) + 1).tolist(), len(x)]):
@@ -47,7 +47,7 @@ def read_trials(path: str | os.PathLike[str]) -> list[GivenTrial]:
     return trials
 
 
-def read_published(path: str | os.PathLike[str], ours: Iterable[Loss]) -> list[Loss]:
+def read_published(path: FilePath, ours: Iterable[Loss]) -> list[Loss]:
     """Regrets that others measured on the tallies of `ours`: columns world, n, tally, estimator, regret.
 
     An estimator that has a name of ours is called NAME (published).
@@ -55,9 +55,7 @@ def read_published(path: str | os.PathLike[str], ours: Iterable[Loss]) -> list[L
     losses = list(ours)
     played, names = {loss.key for loss in losses}, {loss.estimator for loss in losses}
     published = []
-    for world, n, tally, name, regret in zip(
-        *_columns(path, "world", "n", "tally", "estimator", "regret"), strict=True
-    ):
+    for world, n, tally, name, regret in zip(*_sorted(path, "world", "n", "tally", "estimator", "regret"), strict=True):
         if (key := Key(str(world), int(n), int(tally), 0)) in played:
             label = f"{name} (published)" if name in names else str(name)
             published.append(Loss(*key, label, float(regret), np.nan, np.nan, np.nan))
@@ -66,20 +64,8 @@ def read_published(path: str | os.PathLike[str], ours: Iterable[Loss]) -> list[L
     return published
 
 
-def _columns(path: str | os.PathLike[str], *names: str) -> list[NDArray[Any]]:
+def _sorted(path: FilePath, *names: str) -> list[NDArray[Any]]:
     """Columns of a Parquet or CSV file, sorted by all of them from the left."""
-    import duckdb
-
-    quoted = str(path).replace("'", "''")
-    try:
-        with duckdb.connect() as connection:
-            table = connection.execute(f"select {', '.join(names)} from '{quoted}' order by all").fetchnumpy()
-    except duckdb.Error as error:
-        why = str(error).partition("\n")[0]
-        raise InputError(f"{path} cannot be read as a table with columns {', '.join(names)}: {why}") from error
-    if len(table[names[0]]) == 0:
-        raise InputError(f"{path} has no rows: give at least one")
-    for name in names:
-        if np.ma.is_masked(table[name]) or (table[name] != table[name]).any():  # NaN alone differs from itself
-            raise InputError(f"{path} has a row without {name}: fill it in or leave the row out")
-    return [np.asarray(table[name]) for name in names]
+    columns = read_columns([path], names)
+    order = np.lexsort([columns[name] for name in reversed(names)])
+    return [columns[name][order] for name in names]
