@@ -16,6 +16,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from ebformer.cli.text_tables import show
+from ebformer.report.arena_tables import TextTable
+
 MISTAKES = [
     ("goals\n1\nseven\n", "row 2: goals is 'seven', not a number"),
     ("goals\n1\n-2\n", "row 2: goals is -2: counts are whole numbers of at least 0"),
@@ -352,13 +355,11 @@ def test_help_has_an_example(command: str) -> None:
     assert f"ebformer {command}" in done.stdout.partition("Example")[2]
 
 
-def test_a_first_look_on_a_terminal(league: Path) -> None:
-    """In a pipe standard error holds sentences only; on a terminal the first rows are drawn as a table."""
-    done = ebformer("estimate", league, "--count", "goals")
-    assert all(line.startswith("ebformer: ") for line in done.stderr.splitlines())
+def on_a_terminal(*arguments: str | Path) -> str:
+    """What a command that succeeds shows on a wide terminal."""
     pty = pytest.importorskip("pty")
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "ebformer", "estimate", str(league), "--count", "goals", "--exposure", "games"]
+    command = [sys.executable, "-m", "ebformer", *map(str, arguments)]
     wide = os.environ | {"TERM": "xterm", "COLUMNS": "160"}
     with subprocess.Popen(command, stdout=follower, stderr=follower, env=wide) as process:
         os.close(follower)
@@ -372,8 +373,15 @@ def test_a_first_look_on_a_terminal(league: Path) -> None:
                 break
             seen += chunk
     os.close(leader)
-    assert process.returncode == 0
-    text = seen.decode()
+    assert process.returncode == 0, seen.decode()
+    return seen.decode()
+
+
+def test_a_first_look_on_a_terminal(league: Path) -> None:
+    """In a pipe standard error holds sentences only; on a terminal the first rows are drawn as a table."""
+    done = ebformer("estimate", league, "--count", "goals")
+    assert all(line.startswith("ebformer: ") for line in done.stderr.splitlines())
+    text = on_a_terminal("estimate", league, "--count", "goals", "--exposure", "games")
     assert "player 001" in text
     assert "player 021" not in text
     # 2 games and 15 games: the numbers of a text file stand below each other, too
@@ -381,3 +389,17 @@ def test_a_first_look_on_a_terminal(league: Path) -> None:
     assert len([one.end() for one in found if one]) == 2
     assert len({one.end() for one in found if one}) == 1
     assert "write all of them with -o" in text
+
+
+def test_entries_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
+    names = ["Ann [red]", "Bo [/b] y", "Cy :smiley:"]
+    (tmp_path / "names.csv").write_text("[bold]name,goals\n" + "".join(f"{name},1\n" for name in names))
+    text = on_a_terminal("estimate", tmp_path / "names.csv", "--count", "goals", "--method", "gamma")
+    assert all(name in text for name in ["[bold]name", *names])
+
+
+def test_titles_rows_and_notes_of_the_arena_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["Regret of [/b]", "[world]", "gamma [red]", "* see :smiley:"]
+    show(TextTable(words[0], (words[1], "mle"), ((words[2], "1"),), (words[3],)))
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in words)

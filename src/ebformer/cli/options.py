@@ -140,7 +140,7 @@ def show(lines: list[dict[str, object]], caption: str | None = None) -> None:
         drawn.add_column(name, justify="right" if all(is_number(line[name]) for line in lines) else "left")
     for line in lines:
         drawn.add_row(*map(cell, line.values()))
-    Console().print(drawn)
+    Console(markup=False, emoji=False).print(drawn)  # entries are a person's: "Ann [red]" is no command to us
 
 
 @contextmanager

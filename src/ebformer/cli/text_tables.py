@@ -14,11 +14,13 @@ def show(table: TextTable) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     drawn = Table(box=SIMPLE_HEAD)
     for position, column in enumerate(table.columns):
         drawn.add_column(column, justify="right" if position else "left")
     for row in table.rows:
         drawn.add_row(*row)
-    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
-    console.print(f"[bold]{table.title}[/bold]", drawn, *table.notes, "", sep="\n")
+    # Names in the table are a person's: brackets and colons in them are no commands to us.
+    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False, emoji=False)
+    console.print(Text(table.title, style="bold"), drawn, *table.notes, "", sep="\n")
