@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from scipy import stats
 
 import ebformer as eb
-from ebformer.errors import InputError
+from ebformer.errors import InputError, WeightsError
 from ebformer.tables.columns import Columns
 from ebformer.tables.files import open_table
 from ebformer.tables.fit import Wanted, fit_table
@@ -239,6 +240,17 @@ def test_what_is_no_saved_fit_is_refused(tmp_path: Path, content: str) -> None:
         type(fit_table(observe(source_of(pl.DataFrame({"x": [1, 2]})), Columns("x")), eb.CATALOGUE["mle"])).load(
             tmp_path / "rule.json"
         )
+
+
+def test_a_fit_by_another_network_of_that_name_is_called_so(tmp_path: Path) -> None:
+    path = tmp_path / "rule.json"
+    fit = fit_table(observe(source_of(pl.DataFrame({"x": [1, 2] * 20})), Columns("x")), eb.CATALOGUE["T24r"])
+    fit.save(path)
+    record = json.loads(path.read_text())
+    record["rules"][0]["rule"]["content"]["sha256"] = "0" * 64
+    path.write_text(json.dumps(record))
+    with pytest.raises(WeightsError, match="fitted by another version of T24r"):
+        type(fit).load(path)
 
 
 def test_files_and_frames_make_the_same_tally(tmp_path: Path) -> None:

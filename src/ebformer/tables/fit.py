@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ebformer.atomic import replacing
 from ebformer.binning import coarsened, distinct_rows
-from ebformer.errors import InputError
+from ebformer.errors import EbformerError, InputError
 from ebformer.posterior import at_once
 from ebformer.posteriors import tails
 from ebformer.prior import Prior
@@ -190,9 +190,9 @@ class Fit:
             for entry in record["rules"]:
                 rules |= dict.fromkeys(entry["groups"], Rule.from_record(entry["rule"], path))
             return Fit(Columns(**record["columns"]), rules)
+        except EbformerError:
+            raise
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            if isinstance(error, InputError):
-                raise
             raise InputError(f"{path} is not a saved fit of version {VERSION}: {advice}") from error
 
 
