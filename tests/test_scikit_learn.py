@@ -35,6 +35,22 @@ def test_exposures_may_be_left_out_only_where_all_units_shared_one() -> None:
         unlike.predict(x)
 
 
+@pytest.mark.parametrize("exposure", [[[1.0], [2.0], [4.0]], [1.0, 2.0], [1.0, 0.0, 4.0], ["a", "b", "c"]])
+def test_fit_and_predict_refuse_the_same_exposures(exposure: object) -> None:
+    x = np.array([[3], [0], [8]])
+    model = eb.EmpiricalBayes("gamma").fit(x, exposure=[1, 2, 4])
+    for ask in (eb.EmpiricalBayes("gamma").fit, model.predict):
+        with pytest.raises(InputError, match=r"^exposure"):
+            ask(x, exposure=exposure)
+
+
+def test_one_unit_has_one_exposure() -> None:
+    model = eb.EmpiricalBayes("gamma").fit([[3], [0], [8]], exposure=[1, 2, 4])
+    with pytest.raises(InputError, match="exposure has 3 entries but X has 1 rows: give one per unit"):
+        model.predict([[3]], exposure=[1, 2, 4])
+    np.testing.assert_array_equal(model.predict([[3], [3]], exposure=2.0), model.predict([[3], [3]], exposure=[2, 2]))
+
+
 def test_columns_are_fitted_apart() -> None:
     counts = np.random.default_rng(1).poisson([[1.0, 9.0]], (200, 2))
     both = eb.EmpiricalBayes("npmle").fit(counts).predict(counts)

@@ -14,7 +14,7 @@ from ebformer.binning import coarsened
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import DEFAULT, find
-from ebformer.tally import Tally
+from ebformer.tally import Tally, exposures
 
 
 class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
@@ -49,7 +49,9 @@ class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
                 "(in a pipeline, set_predict_request(exposure=True))"
             )
         counts = self._counts(X, reset=False)
-        t = None if exposure is None else np.asarray(exposure, dtype=np.float64)
+        t = None if exposure is None else exposures(exposure)
+        if t is not None and t.size not in (1, len(counts)):  # rules broadcast, units do not
+            raise InputError(f"exposure has {t.size} entries but X has {len(counts)} rows: give one per unit")
         answers = [rule(column, t) for rule, column in zip(self.rules_, counts.T, strict=True)]
         return answers[0] if len(answers) == 1 else np.stack(answers, axis=1)
 
