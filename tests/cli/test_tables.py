@@ -251,6 +251,43 @@ def test_ctrl_c_while_writing_leaves_no_trace(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
 
 
+INTERRUPTED_IN = """
+import importlib, sys
+from ebformer.cli import main
+module, name, *arguments = sys.argv[1:]
+def press(*_):
+    raise KeyboardInterrupt
+setattr(importlib.import_module(module), name, press)
+main(arguments)
+"""
+
+
+def interrupted_in(function: str, *arguments: str, folder: Path) -> tuple[str, set[str]]:
+    """What a command says last that gets Ctrl-C where it calls this function, and the files it leaves behind."""
+    before = {path.name for path in folder.iterdir()}
+    command = [sys.executable, "-c", INTERRUPTED_IN, *function.rsplit(".", 1), *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    return done.stderr.splitlines()[-1], {path.name for path in folder.iterdir()} - before
+
+
+def test_where_ctrl_c_is_said_to_leave_no_file_there_is_none(league: Path) -> None:
+    folder, fitted = league.parent, ["--count", "goals", "--method", "gamma"]
+    none = ("ebformer: interrupted, no file was written", set[str]())
+    estimate = ["estimate", "league.csv", *fitted, "-o", "out.csv", "--save", "rule.json"]
+    assert interrupted_in("ebformer.tables.fit.remarks", *estimate, folder=folder) == none
+    assert interrupted_in("ebformer.tables.checking.verdict_of", *estimate, folder=folder) == none
+    assert ebformer("estimate", "league.csv", *fitted, "--save", "rule.json", folder=folder).returncode == 0
+    applied = ["apply", "rule.json", "league.csv", "-o", "out.csv"]
+    assert interrupted_in("ebformer.tables.fit.about_bins", *applied, folder=folder) == none
+
+
+def test_ctrl_c_in_the_demo_says_which_file_was_written(tmp_path: Path) -> None:
+    said, left = interrupted_in("ebformer.report.table_page.table_page", "demo", "-o", ".", folder=tmp_path)
+    assert left == {"league.csv"}
+    assert said == ("ebformer: interrupted: league.csv was written, but no report: the same command again writes both")
+
+
 @pytest.fixture
 def one_core() -> Iterator[None]:
     """This process and those it starts take turns on one core, where the system lets them."""

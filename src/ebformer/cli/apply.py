@@ -57,8 +57,10 @@ def command(
         columns = options.columns_of(opened, count or then.count, exposure or then.exposure, group or then.group)
         with options.progress("Reading", opened.connection.query_progress):
             observations = observe(opened.table, columns, missing)
-        room_for(fit.new_columns(wanted), opened.table.names)
+            room_for(fit.new_columns(wanted), opened.table.names)
+            # Said in the end, but known before: Ctrl-C is answered with "no file was written" until there is one.
+            rows = options.counted(int(observations.keys.rows.sum()), "row")
+            said = [f"{rows} scored with {rule}", *about_bins(fit, observations)]
         deliver(opened, fit, observations, wanted, output)
-    options.say(f"{options.counted(int(observations.keys.rows.sum()), 'row')} scored with {rule}")
-    for sentence in about_bins(fit, observations):
+    for sentence in said:
         options.say(sentence)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from ebformer.cli.resumable import resumable
+
 METHODS = ("npmle", "gamma", "robbins")
 """Shown beside the default method; maximum likelihood is the count itself."""
 
@@ -56,4 +58,5 @@ def _report(context: click.Context, folder: Path) -> None:
 
     table, page = str(folder / "league.csv"), str(folder / "report.html")
     context.invoke(datasets, name="league", output=table)
-    context.invoke(report, file=table, count="goals", exposure="games", missing="error", output=page)
+    with resumable(f"{table} was written, but no report: the same command again writes both"):
+        context.invoke(report, file=table, count="goals", exposure="games", missing="error", output=page)

@@ -81,6 +81,14 @@ def command(
             fit = fit_table(observations, estimator)
             room_for(fit.new_columns(wanted), opened.table.names)
             checks = check_fit(fit, observations, np.random.default_rng(0))
+            # Said in the end, but known before: Ctrl-C is answered with "no file was written" until there is one.
+            rows = options.counted(int(observations.keys.rows.sum()), "row")
+            said = [f"{rows}, {options.counted(observations.count.size, 'distinct observation')}, method {method}"]
+            said += narrow_intervals(fit) + remarks(fit, observations)
+            troubles = warnings_of(checks, group)
+            if not troubles and all(rule.prior is not None for rule in fit.rules.values()):  # or nothing can fit
+                troubles = [verdict_of(checks)]
+            said += [f"model check: {sentence}" for sentence in troubles]
         try:
             deliver(opened, fit, observations, wanted, output)
         except BrokenPipeError:  # `| head` has seen enough of the rows; the fit is still wanted
@@ -89,15 +97,8 @@ def command(
             raise
     if save is not None:
         fit.save(save)
-    rows = options.counted(int(observations.keys.rows.sum()), "row")
-    options.say(f"{rows}, {options.counted(observations.count.size, 'distinct observation')}, method {method}")
-    for sentence in narrow_intervals(fit) + remarks(fit, observations):
+    for sentence in said:
         options.say(sentence)
-    troubles = warnings_of(checks, group)
-    for sentence in troubles:
-        options.say(f"model check: {sentence}")
-    if not troubles and all(rule.prior is not None for rule in fit.rules.values()):  # or nothing can be said to fit
-        options.say(f"model check: {verdict_of(checks)}")
 
 
 def deliver(file: TableFile, fit: Fit, observations: Observations, wanted: Wanted, output: str | None) -> None:
