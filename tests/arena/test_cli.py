@@ -94,8 +94,21 @@ def test_given_tallies_are_compared_with_published_regrets(tmp_path):
     shown = invoke(
         "--tallies", str(tallies), "--published", str(published), "--estimators", "mle", "--workers", "1"
     ).output
-    assert "mle (published): regrets agree with ours to 0.0e+00, relative, on 2 tallies" in shown
+    assert "mle (published): regrets agree with ours to 0.0e+00 of their mean, on 2 tallies" in shown
     assert "T24r" in shown
+
+
+@pytest.mark.parametrize(
+    ("theirs", "agreement"), [((0, 2), "1.0e+00 of their mean"), ((0, 0), "1.0e+00, where theirs are 0")]
+)
+def test_a_published_regret_of_0_is_compared_like_others(tmp_path, theirs, agreement):
+    tallies, published = tmp_path / "tallies.csv", tmp_path / "published.csv"
+    tallies.write_text("world,n,tally,x,multiplicity,bayes\nw,2,0,5,2,5\nw,2,1,3,2,4\n")
+    published.write_text(f"world,n,tally,estimator,regret\nw,2,0,mle,{theirs[0]}\nw,2,1,mle,{theirs[1]}\n")
+    shown = invoke(
+        "--tallies", str(tallies), "--published", str(published), "--estimators", "mle", "--workers", "1"
+    ).output
+    assert f"mle (published): regrets agree with ours to {agreement}, on 2 tallies" in shown
 
 
 @pytest.mark.slow

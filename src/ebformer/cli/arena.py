@@ -130,13 +130,17 @@ def _estimators(names: str, theta_max: str) -> dict[str, Estimator]:
 def _beside(published: list[Loss], ours: list[Loss]) -> list[Loss]:
     """Others' estimators join the tables; of those that are also ours it is said how closely the two agree."""
     regret = {(loss.key, f"{loss.estimator} (published)"): loss.regret for loss in ours}
-    apart: dict[str, list[float]] = {}
+    both: dict[str, list[tuple[float, float]]] = {}
     for loss in published:
         if (own := regret.get((loss.key, loss.estimator))) is not None:
-            apart.setdefault(loss.estimator, []).append(abs(own / loss.regret - 1))
-    for name, relative in apart.items():
-        click.echo(f"{name}: regrets agree with ours to {max(relative):.1e}, relative, on {len(relative)} tallies")
-    return [loss for loss in published if loss.estimator not in apart]
+            both.setdefault(loss.estimator, []).append((own, loss.regret))
+    for name, pairs in both.items():
+        apart = max(abs(own - theirs) for own, theirs in pairs)
+        # One tally may have no regret at all, or nearly none: a share of the mean is fair to every tally.
+        mean = sum(theirs for _, theirs in pairs) / len(pairs)
+        share = f"{apart / mean:.1e} of their mean" if mean else f"{apart:.1e}, where theirs are 0"
+        click.echo(f"{name}: regrets agree with ours to {share}, on {len(pairs)} tallies")
+    return [loss for loss in published if loss.estimator not in both]
 
 
 def _world(name: str, theta_max: str) -> World:
