@@ -65,6 +65,15 @@ def test_mistakes_are_named(arguments, complaint):
         invoke("--priors", "1", "--workers", "1", *arguments)
 
 
+def test_a_space_after_a_comma_changes_nothing():
+    def played(worlds, sizes, names):
+        return invoke(
+            *("--world", worlds, "--n", sizes, "--estimators", names, "--priors", "2", "--workers", "1")
+        ).output
+
+    assert played("gamma, zipf", "16, 32", "gamma, mle") == played("gamma,zipf", "16,32", "gamma,mle")
+
+
 INTERRUPTED_AFTER_A_FIT = """
 import sys
 from ebformer.arena.table import Journal

@@ -29,7 +29,7 @@ def teams(tmp_path):
 
 def test_two_columns_of_a_table_are_scored_with_the_mle_as_yardstick(teams, tmp_path):
     output = tmp_path / "scores.csv"
-    shown = run("table", teams, "--before", "autumn", "--after", "spring", "--estimators", "gamma,erm", "-o", output)
+    shown = run("table", teams, "--before", "autumn", "--after", "spring", "--estimators", "gamma, erm", "-o", output)
     assert "teams.csv: percent better than MLE, one case" in shown
     with output.open() as file:
         rows = list(csv.DictReader(file))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ebformer.cli.options import comma_separated
 from ebformer.cli.resumable import resumable
 from ebformer.cli.text_tables import show
 from ebformer.errors import InputError
@@ -88,14 +89,14 @@ def command(
     """
     from ebformer.arena import Arena, draw_trials, read_published, read_trials
 
-    drawn_from = [_world(name, theta_max) for name in ",".join(worlds).split(",")]
+    drawn_from = [_world(name, theta_max) for name in comma_separated(",".join(worlds))]
     chosen = _estimators(estimators, theta_max)
     challenger = challenger or list(chosen)[-1]
     if challenger not in chosen:
         raise InputError(f"the challenger {challenger} does not play: choose among {', '.join(chosen)}")
     if published is not None and tallies is None:
         raise InputError(f"{published} holds regrets on given tallies, but new ones would be drawn: add --tallies FILE")
-    numbers = [_whole(size) for size in sizes.split(",")]
+    numbers = [_whole(size) for size in comma_separated(sizes)]
     trials: Sequence[Trial]
     trials = draw_trials(drawn_from, numbers, priors, repeats, seed) if tallies is None else read_trials(tallies)
     how = "no file was written" if output is None else "the same command again goes on from here"
@@ -124,7 +125,7 @@ def _estimators(names: str, theta_max: str) -> dict[str, Estimator]:
     from ebformer.estimators.catalogue import estimator
 
     known = {} if theta_max == "random" else {"minimax": {"theta_max": float(theta_max)}}
-    return {name: estimator(name, **known.get(name, {})) for name in names.split(",")}
+    return {name: estimator(name, **known.get(name, {})) for name in comma_separated(names)}
 
 
 def _beside(published: list[Loss], ours: list[Loss]) -> list[Loss]:

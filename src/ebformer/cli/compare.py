@@ -44,7 +44,7 @@ def command(
     from ebformer.tables.files import open_table
     from ebformer.tables.observations import observe
 
-    chosen = {name: find(name) for name in (methods.replace(" ", "").split(",") if methods else CATALOGUE)}
+    chosen = {name: find(name) for name in (options.comma_separated(methods) if methods else CATALOGUE)}
     with open_table(file) as opened, options.progress("Reading", opened.connection.query_progress):
         columns = options.columns_of(opened, count, exposure)
         observations = observe(opened.table, columns, missing)

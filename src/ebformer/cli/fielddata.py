@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ebformer.atomic import replacing
+from ebformer.cli.options import comma_separated
 from ebformer.cli.text_tables import show
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
@@ -214,7 +215,7 @@ def chosen(names: str | None) -> dict[str, Estimator]:
     """
     from ebformer.estimators.catalogue import CATALOGUE, find
 
-    wanted = names.split(",") if names else [name for name in CATALOGUE if name != "minimax"]
+    wanted = comma_separated(names) if names else [name for name in CATALOGUE if name != "minimax"]
     return {name: find(name) for name in dict.fromkeys(["mle", *wanted])}
 
 

@@ -1,4 +1,4 @@
-"""What the commands about tables share: their options, and how they speak on a terminal."""
+"""What commands share: the options of those about tables, lists that are typed, and how to speak on a terminal."""
 
 from __future__ import annotations
 
@@ -103,6 +103,15 @@ def columns_of(file: TableFile, count: str | None, exposure: str | None = None, 
         say(f"reading counts from column {count!r}")
     told_apart((count, exposure, group), file.header)
     return Columns(count, exposure, group)
+
+
+def comma_separated(text: str) -> list[str]:
+    """The entries of a list that was typed, with or without spaces.
+
+    >>> comma_separated("npmle, gamma")
+    ['npmle', 'gamma']
+    """
+    return [entry.strip() for entry in text.split(",")]
 
 
 def counted(number: int, what: str) -> str:
