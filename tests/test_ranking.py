@@ -132,3 +132,21 @@ def test_groups_with_different_priors_share_one_ladder() -> None:
     weights = np.concatenate(cells([low, high]))
     np.testing.assert_allclose(weights.sum(axis=1), 1.0)
     np.testing.assert_allclose(expected_rank(weights, np.ones(2, int)), [2.0, 1.0])
+
+
+def test_a_ladder_of_many_cells_is_thinned_without_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty groups with a grid each: so many cells that ranks took an hour, and few of them say the same."""
+    rng = np.random.default_rng(4)
+    groups = []
+    for _ in range(60):
+        points = np.sort(rng.gamma(3.0, 1.0, 30))
+        groups.append(posterior(GridPrior(points, rng.dirichlet(np.ones(30))), rng.integers(0, 9, 2)))
+    ones, most = np.ones(120, int), 1024
+    few = np.concatenate(cells(groups))
+    monkeypatch.setattr("ebformer.ranking.MOST_CELLS", 10**9)
+    many = np.concatenate(cells(groups))
+    assert few.shape[1] <= most < many.shape[1]
+    np.testing.assert_allclose(few.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(expected_rank(few, ones), expected_rank(many, ones), atol=0.05)
+    for m in (1, 10):
+        np.testing.assert_allclose(p_top(few, ones, m), p_top(many, ones, m), atol=1e-4)

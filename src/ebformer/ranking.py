@@ -1,4 +1,4 @@
-"""Who is on top: expected ranks and the probability of being among the best m, exact under independent posteriors."""
+"""Who is on top: expected ranks and the probability of being among the best m, under independent posteriors."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ from numpy.typing import NDArray
 
 from ebformer.posteriors import DiscretePosterior, Floats, GridPosterior, Posterior
 
-NODES, NODE_WEIGHTS = (0.5 * v + s for v, s in zip(np.polynomial.legendre.leggauss(24), (0.5, 0.0), strict=True))
-"""Gauss-Legendre quadrature on [0, 1]."""
+
+def gauss_legendre(nodes: int) -> tuple[Floats, Floats]:
+    """Nodes and weights of a quadrature on [0, 1]."""
+    at, weights = np.polynomial.legendre.leggauss(nodes)
+    return 0.5 * at + 0.5, 0.5 * weights
+
+
+FINE, COARSE = gauss_legendre(24), gauss_legendre(6)
+"""For cells that hold many units, and for those that hold less than one."""
+MOST_CELLS = 1024
+"""Units in one cell are ordered at random: few enough for thousands of units, and no cell near the top holds many."""
 SMALL = 1e-3
 """Below this probability log(1 + p (z - 1)) is summed by its series, whose error is of order p^4."""
 
@@ -17,13 +26,17 @@ def cells(posteriors: list[Posterior]) -> list[Floats]:
     """P(theta_j in cell k) for units of several posteriors on one common ladder of cells, lowest first: [u, k] each.
 
     The cells are the atoms of discrete posteriors and the cells of grids; a continuous posterior is cut at quantiles of
-    its units.
+    its units. Beyond `MOST_CELLS` of them neighbours are taken together, the fewer the nearer they are to the top.
 
     >>> one = DiscretePosterior(np.array([1.0, 2.0]), np.array([[0.25, 0.75]]))
     >>> cells([one])[0].tolist()
     [[0.25, 0.75]]
     """
     edges = np.unique(np.concatenate([_edges(posterior) for posterior in posteriors]))
+    if edges.size > MOST_CELLS:
+        ahead = sum(posterior.exceeds(edges).sum(axis=0) for posterior in posteriors)
+        rungs = np.searchsorted(-np.sqrt(ahead), np.linspace(-np.sqrt(ahead[0]), 0.0, MOST_CELLS))
+        edges = edges[np.unique(np.append(np.minimum(rungs, edges.size - 1), edges.size - 1))]
     weights = []
     for posterior in posteriors:
         above = posterior.exceeds(edges)
@@ -79,7 +92,7 @@ def p_top(weights: Floats, multiplicity: NDArray[np.int64], m: int) -> Floats:
             continue
         here = np.flatnonzero(weights[:, k] > 1e-12)
         chance = np.full(here.size, 1.0 - last)
-        for node, share in zip(NODES, NODE_WEIGHTS, strict=True):
+        for node, share in zip(*(COARSE if mean_inside[k] < 1.0 else FINE), strict=True):
             behind = 1.0 - first - (last - first) * node
             ahead = np.clip(above[:, k] + behind * weights[:, k], 0.0, 1.0)
             chance += share * (last - first) * fewer_others_ahead(ahead, multiplicity, here, m)
