@@ -1,6 +1,7 @@
 """Every method in the catalogue obeys the laws, and the checker finds those that do not."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -108,13 +109,101 @@ def test_a_strangers_honest_method_passes() -> None:
     assert eb.check_estimator(Pooled()) == tuple(LAWS)
 
 
+class GappyRule(FallingRule):
+    """No number where a unit has count 4."""
+
+    kind = "gappy"
+
+    def _estimate(self, x: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+        return np.where(x == 4, np.nan, x) / exposure
+
+
+class Gappy(Pooled):
+    """Promises an estimate for every unit."""
+
+    def fit(self, tally: eb.Tally) -> GappyRule:
+        return GappyRule(self.name)
+
+
+class SingleRule(FallingRule):
+    """Answers in single precision."""
+
+    kind = "single"
+
+    def _estimate(self, x: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+        return (x / exposure).astype(np.float32)
+
+
+class Single(Pooled):
+    """Saves memory."""
+
+    def fit(self, tally: eb.Tally) -> SingleRule:
+        return SingleRule(self.name)
+
+
+class Deaf(Pooled):
+    """Takes no notice of an exposure that all units share."""
+
+    def __call__(self, tally: eb.Tally) -> BayesRule:
+        return self.fit(tally)
+
+
+class DoubtfulRule(BayesRule):
+    """Trusts its prior half-way."""
+
+    kind = "doubtful"
+
+    def _estimate(self, x: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+        return (super()._estimate(x, exposure) + x / exposure) / 2
+
+
+class Doubtful(Pooled):
+    """Its estimate is not the mean of its posterior."""
+
+    def fit(self, tally: eb.Tally) -> DoubtfulRule:
+        return DoubtfulRule(self.name, super().fit(tally).prior)
+
+
+class ForgetfulRule(BayesRule):
+    """Writes its prior down in round numbers."""
+
+    kind = "forgetful"
+
+    def _content(self) -> dict[str, list[float]]:
+        return {name: np.round(values).tolist() for name, values in super()._content().items()}
+
+
+class Forgetful(Pooled):
+    """Other answers after it was saved."""
+
+    def fit(self, tally: eb.Tally) -> ForgetfulRule:
+        return ForgetfulRule(self.name, super().fit(tally).prior)
+
+
+class Remembering(Pooled):
+    """Counts its calls, and so what it was given before."""
+
+    calls: ClassVar[list[int]] = []
+
+    def fit(self, tally: eb.Tally) -> BayesRule:
+        self.calls.append(1)
+        return BayesRule(self.name, eb.Prior([float(len(self.calls))], [1.0]))
+
+
 @pytest.mark.parametrize(
     ("method", "law"),
     [
+        (Remembering(), "the order of the units does not matter, but of .* at x = 0 it answers 1 and 2"),
+        (Remembering(), "one count of multiplicity k, but of .* it answers"),
         (Restless(), "the same tally gets the same answer, but of Tally"),
-        (Boastful(), "unequal exposures are used where promised .*: they are refused"),
-        (Falling(), "never fall as the count grows, .* from x = 0 to 1 the estimate falls"),
+        (Gappy(), "estimates are finite and not negative, but of .*: at x = 4 it answers nan"),
         (Negative(), "estimates at unseen counts .* at x = 101 it answers -1"),
+        (Falling(), "never fall as the count grows, .* from x = 0 to 1 the estimate falls"),
+        (Single(), "float64 arrays in the shape of the question, but of .* the answer is of float32"),
+        (Deaf(), "a common exposure t divides .* at x = 0 it is 5.725, not 2.29"),
+        (Boastful(), "unequal exposures are used where promised .*: they are refused"),
+        (Doubtful(), "the posterior mean is the estimate, .*: its mean differs"),
+        (Forgetful(), "a rule that was saved and loaded answers the same, but of .* it answers"),
     ],
 )
 def test_a_broken_law_is_named_with_its_counter_example(method: eb.Estimator, law: str) -> None:

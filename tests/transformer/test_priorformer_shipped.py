@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ebformer.estimators.contract import check_estimator
 from ebformer.estimators.npmle_em import NpmleEm
 from ebformer.estimators.priorformer import Priorformer
 from ebformer.posterior import bayes_rule, log_marginal
@@ -16,10 +15,6 @@ from ebformer.worlds.everyday import FewAtoms, Gamma
 from ebformer.worlds.neural import Neural
 
 NETWORK = Priorformer()
-
-
-def test_obeys_the_laws_of_estimators() -> None:
-    check_estimator(NETWORK)
 
 
 @pytest.mark.parametrize("world", [Neural(), Gamma()], ids=lambda world: world.name)
