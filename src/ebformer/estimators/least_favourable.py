@@ -69,8 +69,10 @@ def least_favourable(theta_max: float) -> tuple[Prior, Convergence]:
 
 def _exchange(risks: Risks, a: Floats, w: Floats, move: bool) -> tuple[Floats, Floats, float, int]:
     """Settle the atoms, look for rates whose risk is too large, and add atoms there until there is none."""
-    steps = 0
+    steps, missing = 0, np.zeros(0)
     for _ in range(60):
+        if missing.size:
+            a, w = _with_atoms(a, w, missing, risks, NEAR if move else NEAR / 20)
         a, w, taken = _follow(risks, a, w, BARRIER if move else 1e-6, move)
         a, w = _joined(a, w, risks, NEAR if move else 0.0)
         steps += taken
@@ -79,7 +81,7 @@ def _exchange(risks: Risks, a: Floats, w: Floats, move: bool) -> tuple[Floats, F
         gap = float(heights.max()) / value - 1
         if gap <= TOLERANCE:
             break
-        a, w = _with_atoms(a, w, peaks[heights > value * (1 + TOLERANCE / 2)], risks, NEAR if move else NEAR / 20)
+        missing = peaks[heights > value * (1 + TOLERANCE / 2)]
     return a, w, gap, steps
 
 
