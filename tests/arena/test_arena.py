@@ -198,3 +198,44 @@ def test_two_runs_never_write_the_same_table_and_a_row_in_table_and_journal_coun
     # As if killed between writing the table and removing the journal.
     first.beside.write_text(journal)
     assert numbers(Journal(path).finish()) == numbers(reference)
+
+
+def kept(journal, losses):
+    """Whether the next run would find these losses again if this one were killed after them."""
+    journal.append(losses)
+    journal.file.close()
+    with Journal(journal.path) as again:
+        return numbers(again.losses) == numbers(losses)
+
+
+def test_a_run_that_starts_when_another_gave_up_its_lock_keeps_its_journal(reference, tmp_path):
+    pytest.importorskip("fcntl")
+    started = []
+
+    class Closing:
+        def __init__(self, file):
+            self.file = file
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+        def close(self):
+            self.file.close()
+            started.append(Journal(tmp_path / "losses.csv"))
+
+    first = Journal(tmp_path / "losses.csv")
+    first.file = Closing(first.file)
+    first.close()
+    assert kept(started[0], reference)
+
+
+def test_a_run_that_opened_the_journal_before_another_removed_it_makes_its_own(reference, tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    first, lock = Journal(tmp_path / "losses.csv"), fcntl.flock
+
+    def flock(file, how):
+        first.close()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    assert kept(Journal(tmp_path / "losses.csv"), reference)

@@ -108,25 +108,30 @@ class Journal:
     def close(self) -> None:
         if self.path is not None and not self.file.closed:
             empty = os.fstat(self.file.fileno()).st_size == 0
+            if empty and os.name != "nt":  # while it is locked, or it could be the journal of the next run already
+                self.beside.unlink(missing_ok=True)
             self.file.close()
-            if empty:
+            if empty and os.name == "nt":  # Windows removes no file that is open
                 self.beside.unlink(missing_ok=True)
 
 
 def _locked(journal: Path, path: Path) -> TextIO:
     """The journal, for this run alone; the system lifts the lock with the process, however that ends."""
-    file = journal.open("a+", encoding="utf-8")
-    file.seek(0)
-    try:
-        import fcntl
-    except ImportError:  # Windows has no such lock: there two runs at once are the user's to avoid
-        return file
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        file.close()
-        raise InputError(f"another run is writing {path}: wait for it, or choose another output") from error
-    return file
+    while True:
+        file = journal.open("a+", encoding="utf-8")
+        file.seek(0)
+        try:
+            import fcntl
+        except ImportError:  # Windows has no such lock: there two runs at once are the user's to avoid
+            return file
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.close()
+            raise InputError(f"another run is writing {path}: wait for it, or choose another output") from error
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()  # a run that ended in this moment removed the journal: make another
 
 
 def _is_parquet(path: str | os.PathLike[str]) -> bool:
