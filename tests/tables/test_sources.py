@@ -155,6 +155,22 @@ def test_entries_that_cannot_be_used_are_named(home: str, column: str, value: fl
         shrink(HOMES[home](table), "goals", "games", method="npmle")
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "sentence"),
+    [
+        ("goals", 10**400, r"^row 3: goals is inf: counts are whole numbers of at most 2\^53$"),
+        ("goals", -(10**5000), r"^row 3: goals is -inf: counts are whole numbers of at least 0$"),
+        ("games", 10**400, r"^row 3: games is inf: exposures must be positive and finite"),
+    ],
+    ids=["large count", "negative count", "large exposure"],
+)
+def test_whole_numbers_that_no_float_holds_are_refused_like_infinity(column: str, value: int, sentence: str) -> None:
+    table = a_table(20)
+    table[column][2] = value
+    with pytest.raises(InputError, match=sentence):
+        shrink(pd.DataFrame(table), "goals", "games", method="npmle")
+
+
 @pytest.mark.parametrize("home", HOMES)
 def test_of_several_rows_that_cannot_be_used_the_first_is_named_and_the_others_are_counted(home: str) -> None:
     table = a_table(60)

@@ -46,7 +46,12 @@ class EagerTable:
             numbers = self._numbers(columns, role)
             bad = ~usable(role, numbers) & (missing_too | ~np.isnan(numbers))
         at = np.flatnonzero(bad)
-        return Offender(self.frame[name][int(at[0])], int(at[0]) + 1, at.size) if at.size else None
+        if at.size == 0:
+            return None
+        entry = self.frame[name][int(at[0])]
+        if isinstance(entry, int) and np.isinf(_number(entry)):
+            entry = _number(entry)  # hundreds of digits would tell a reader no more
+        return Offender(entry, int(at[0]) + 1, at.size)
 
     def with_answers(self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
         group, count, exposure = self._keys(columns, width)
@@ -106,10 +111,16 @@ def _coded(texts: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
 
 
 def _number(entry: Any) -> float:
-    """NaN where text says that the entry is missing, -inf where it is no number; as a file's text would be read."""
+    """NaN where text says that the entry is missing, -inf where it is no number; as a file's text would be read.
+
+    >>> _number("2.5"), _number("two"), _number(10**400)
+    (2.5, -inf, inf)
+    """
     if isinstance(entry, str) and entry.strip().lower() in NO_ANSWER:
         return np.nan
     try:
         return float(entry)
+    except OverflowError:
+        return np.inf if entry > 0 else -np.inf
     except (TypeError, ValueError):
         return -np.inf
