@@ -37,13 +37,19 @@ def losses(names=("mle", "npmle"), winner=None):
     ]
 
 
-def test_regret_has_a_panel_per_world_and_a_curve_per_estimator_with_the_training_length_marked():
+def test_regret_has_a_panel_per_world_and_a_curve_per_estimator():
     figure = figures.regret_against_n(losses())
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["multinomial", "neural"]
     for axes in figure.axes:
         assert len(axes.containers) == 2
-        assert any(list(line.get_xdata()) == [512, 512] for line in axes.lines)
         assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+
+
+@pytest.mark.parametrize(("length", "marked"), [(None, False), (512, True), (100_000, False)])
+def test_a_training_length_is_marked_only_where_one_is_named_and_lies_in_the_picture(length, marked):
+    for axes in figures.regret_against_n(losses(), **({} if length is None else {"training_length": length})).axes:
+        assert any(len(set(line.get_xdata())) == 1 for line in axes.lines) == marked
+        assert [text.get_text().strip() for text in axes.texts] == marked * ["the paper's training length"]
 
 
 def test_time_has_a_curve_per_estimator():

@@ -22,16 +22,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TRAINING_LENGTH = 512
-"""The number of units in the published networks' training sequences; the paper marks it with a red line."""
-
-
 SPIKE = 6.0
 """Densities are cut at this many times the uniform one, so that a spike does not flatten the rest."""
 
 
-def regret_against_n(losses: Iterable[Loss], training_length: int | None = TRAINING_LENGTH) -> Figure:
-    """One panel per world, log axes, 95 % intervals over priors as bars, the training length marked in red."""
+def regret_against_n(losses: Iterable[Loss], training_length: int | None = None) -> Figure:
+    """One panel per world, log axes, 95 % intervals over priors as bars.
+
+    `training_length` is the number of units in the training sequences of the paper's networks, which it marks in red.
+    """
     tables = pair(losses)
     worlds = list(dict.fromkeys(cell.world for cell in tables))
     names = list(dict.fromkeys(name for paired in tables.values() for name in paired.estimators))
@@ -44,7 +43,7 @@ def regret_against_n(losses: Iterable[Loss], training_length: int | None = TRAIN
             if training_length is not None and min(own) <= training_length <= max(own):
                 axes.axvline(training_length, color=RED, linewidth=1)
                 above = axes.get_xaxis_transform()
-                axes.text(training_length, 1, " training length", color=RED, fontsize=8, transform=above)
+                axes.text(training_length, 1, " the paper's training length", color=RED, fontsize=8, transform=above)
             _log_sizes(axes, list(own))
             axes.set(yscale="log", xlabel="n, number of units")
             axes.set_title(world, pad=16)

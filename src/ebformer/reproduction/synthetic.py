@@ -62,7 +62,7 @@ def regret(bench: Bench) -> Entry:
     return Entry(
         word,
         [comparison_table("Regrets named in the caption", rows), arena_tables.mean_table(bench.losses)],
-        [(arena_figures.regret_against_n(shown), caption)],
+        [(arena_figures.regret_against_n(shown, training_length=512), caption)],
     )
 
 
