@@ -126,8 +126,8 @@ def risk(rule: Rule, theta: Floats) -> Floats:
     return np.asarray((likelihood * (rule(x) - theta[:, None]) ** 2).sum(axis=1))
 
 
-def _density(axes: Axes, prior: Prior, theta_max: float, bins: int = 60) -> None:
-    edges = np.linspace(0, theta_max, bins + 1)
+def _density(axes: Axes, prior: Prior, theta_max: float) -> None:
+    edges = np.linspace(0, theta_max, 61)
     mass, _ = np.histogram(prior.atoms, edges, weights=prior.weights)
     axes.stairs(mass / np.diff(edges), edges, fill=True, color=BLUE, alpha=0.8)
     axes.set_yticks([])

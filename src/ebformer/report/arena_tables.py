@@ -43,40 +43,37 @@ class TextTable:
         return "\n\n".join([f"**{self.title}**", body, *self.notes])
 
 
-def mean_table(losses: Iterable[Loss], column: str = "regret") -> TextTable:
-    """Means with the half width of their 95 % intervals over priors."""
+def mean_table(losses: Iterable[Loss]) -> TextTable:
+    """Mean regrets with the half width of their 95 % intervals over priors."""
 
     def row(paired: Paired, name: str) -> str:
         found = interval(paired[name])
         half = "" if np.isnan(found.low) else f" ±{found.half_width:.2g}"
         return "-" if np.isnan(found.mean) else f"{found.mean:.4g}{half}"
 
-    return _table(
-        f"Mean {column.replace('_', ' ')}, ± half of the 95 % interval over priors", pair(losses, column), row
-    )
+    return _table("Mean regret, ± half of the 95 % interval over priors", pair(losses), row)
 
 
-def rank_table(losses: Iterable[Loss], column: str = "regret") -> TextTable:
-    """Mean rank over priors, 1 for the lowest loss."""
+def rank_table(losses: Iterable[Loss]) -> TextTable:
+    """Mean rank over priors, 1 for the lowest regret."""
     return _table(
-        f"Mean rank by {column.replace('_', ' ')} (1 is best)",
-        pair(losses, column),
+        "Mean rank by regret (1 is best)",
+        pair(losses),
         lambda paired, name: f"{ranks(paired)[:, paired.estimators.index(name)].mean():.2f}",
     )
 
 
-def p_value_table(losses: Iterable[Loss], challenger: str, column: str = "regret") -> TextTable:
-    """One-sided paired p-values: small where the challenger's mean loss is below that of the column's estimator."""
-    tables = pair(losses, column)
+def p_value_table(losses: Iterable[Loss], challenger: str) -> TextTable:
+    """One-sided paired p-values: small where the challenger's mean regret is below that of the column's estimator."""
     return _table(
-        f"p-values of the paired t-test that {challenger} has the lower {column.replace('_', ' ')}, over priors",
-        tables,
+        f"p-values of the paired t-test that {challenger} has the lower regret, over priors",
+        pair(losses),
         lambda paired, name: show_p(paired_t(paired, challenger, name)),
         leave_out=(challenger,),
     )
 
 
-def difference_table(losses: Iterable[Loss], challenger: str, column: str = "regret") -> TextTable:
+def difference_table(losses: Iterable[Loss], challenger: str) -> TextTable:
     """Mean paired difference challenger - rival with its 95 % interval, in percent of the rival's mean."""
 
     def row(paired: Paired, name: str) -> str:
@@ -87,15 +84,13 @@ def difference_table(losses: Iterable[Loss], challenger: str, column: str = "reg
         spread = f" ±{scale * found.half_width:.1f}" if found.units > 1 else ""
         return f"{scale * found.mean:+.1f} %{spread}"
 
-    title = (
-        f"{column.replace('_', ' ').capitalize()} of {challenger} against each, paired by prior (negative is better)"
-    )
-    return _table(title, pair(losses, column), row, leave_out=(challenger,))
+    title = f"Regret of {challenger} against each, paired by prior (negative is better)"
+    return _table(title, pair(losses), row, leave_out=(challenger,))
 
 
-def plackett_luce_table(losses: Iterable[Loss], reference: str = "mle", column: str = "regret") -> TextTable:
+def plackett_luce_table(losses: Iterable[Loss], reference: str = "mle") -> TextTable:
     """Plackett-Luce coefficients with the reference at 0; an asterisk where they are not identified."""
-    tables = pair(losses, column)
+    tables = pair(losses)
     fits = {paired: plackett_luce(paired, reference) for paired in tables.values()}
     notes = [
         f"* {cell.world} {cell.n}: {fits[paired].note}."
@@ -107,7 +102,7 @@ def plackett_luce_table(losses: Iterable[Loss], reference: str = "mle", column: 
         fit = fits[paired]
         return f"{fit[name]:.3f}{'' if fit.identified else '*'}"
 
-    title = f"Plackett-Luce coefficients by {column.replace('_', ' ')} ({reference} at 0, higher is better)"
+    title = f"Plackett-Luce coefficients by regret ({reference} at 0, higher is better)"
     return _table(title, tables, row, leave_out=(reference,), notes=notes)
 
 

@@ -23,15 +23,15 @@ LEFT_OUT = ("mle", "robbins")
 """The MLE is the line at 1, and Robbins would stretch the axis, so the paper leaves it out too."""
 
 
-def violins(scores: Sequence[Score], error: str = "rmse", leave_out: Sequence[str] = LEFT_OUT) -> Figure:
+def violins(scores: Sequence[Score], error: str = "rmse") -> Figure:
     """One panel per data set, one violin per method: its error over the MLE's on every case, with quartiles.
 
     `error` is "rmse" or "mae".
     """
     tables = pair(scores, f"{error}_improvement")
-    names = [name for name in next(iter(tables.values())).estimators if name not in leave_out]
+    names = [name for name in next(iter(tables.values())).estimators if name not in LEFT_OUT]
     if not names:
-        raise InputError(f"nothing to draw: every method is one of {', '.join(leave_out)}")
+        raise InputError(f"nothing to draw: every method is one of {', '.join(LEFT_OUT)}")
     columns = min(4, len(tables))
     rows = -(-len(tables) // columns)
     with house_style():

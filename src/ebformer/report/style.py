@@ -119,12 +119,12 @@ def inline_svg(figure: Figure, label: str) -> str:
     return svg.replace("<svg ", f'<svg role="img" aria-label="{quoted}" ', 1)
 
 
-def small_png(figure: Figure, colours: int = 64) -> bytes:
+def small_png(figure: Figure) -> bytes:
     """The figure as PNG with a small palette, for a repository: a third of the size, and no difference to the eye."""
     from PIL import Image
 
     buffer, small = io.BytesIO(), io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110)
-    image = Image.open(buffer).convert("RGB").quantize(colours, dither=Image.Dither.NONE)
+    image = Image.open(buffer).convert("RGB").quantize(64, dither=Image.Dither.NONE)
     image.save(small, format="png", optimize=True)
     return small.getvalue()

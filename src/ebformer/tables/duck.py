@@ -16,6 +16,8 @@ from ebformer.tables.observations import Distinct
 from ebformer.tally import LARGEST
 
 NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT|BOOLEAN"
+JUDGED = 10_000
+"""Rows by which it is judged whether a column could hold counts."""
 
 
 class DuckTable:
@@ -87,7 +89,7 @@ class DuckTable:
         assert joined is not None
         return joined
 
-    def whole_number_columns(self, sample: int = 10_000) -> list[str]:
+    def whole_number_columns(self) -> list[str]:
         """The columns that could hold counts, judged by the first rows; codes such as 007 are text, not counts."""
         numeric = [name for name in self.names if self._is_number(name) or self.types[name] == "VARCHAR"]
         if not numeric:
@@ -98,7 +100,7 @@ class DuckTable:
             for name in numeric
             for x, entry in [(self._number(name), quoted(name))]
         )
-        verdict = self.ask(f"SELECT {judged} FROM (SELECT * FROM ebformer_given LIMIT {sample}) AS given").fetchall()[0]
+        verdict = self.ask(f"SELECT {judged} FROM (SELECT * FROM ebformer_given LIMIT {JUDGED}) AS given").fetchall()[0]
         return [name for name, whole in zip(numeric, verdict, strict=True) if whole]
 
     def _keys(self, columns: Columns, width: float) -> dict[str, str]:
