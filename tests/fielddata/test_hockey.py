@@ -1,9 +1,11 @@
 """Seasons pair with the next, positions are asked in both, and a hockey-reference page reads like the compact table."""
 
+import gzip
+
 import pytest
 
 from ebformer.errors import InputError
-from ebformer.fielddata.hockey import SkaterSeason, holdouts, load, read, read_page
+from ebformer.fielddata.hockey import SkaterSeason, holdouts, load, read, read_page, season_of
 
 OLD_PAGE = """,,,,,,Scoring,Scoring,Scoring,,,,Goals,Goals
 Rk,Player,Age,Tm,Pos,GP,G,A,PTS,+/-,PIM,PS,EV,G
@@ -82,6 +84,74 @@ def test_a_page_says_what_it_lacks(tmp_path):
     path.write_bytes(NEW_PAGE.encode() + "Teemu Selänne".encode("latin-1"))
     with pytest.raises(InputError, match="no text in UTF-8"):
         read_page(path, 1990)
+
+
+@pytest.mark.parametrize(
+    ("name", "season"),
+    [
+        ("NHL_1990.csv", 1990),
+        ("NHL 1989-90 skaters.csv", 1990),
+        ("nhl_1989_1990.csv.gz", 1990),
+        ("1999–00.CSV", 2000),
+        ("sportsref_20240105_NHL_1990.csv", 1990),
+        ("1990, again 1990.csv", 1990),
+        ("NHL_1990_12.csv", 1990),
+    ],
+)
+def test_a_season_is_the_year_in_which_it_ended(name, season):
+    assert season_of(name) == season
+
+
+@pytest.mark.parametrize("name", ["saved 2024-01-05 NHL_1991.csv", "NHL_1990-2012.csv", "skaters.csv", "19891990.csv"])
+def test_a_name_with_several_years_or_none_is_refused(name):
+    with pytest.raises(InputError, match="name it after the year in which the season ended"):
+        season_of(name)
+
+
+def test_seasons_that_cannot_pair_are_named_instead_of_left_out(tmp_path):
+    heading = "Rk,Player,Age,Tm,Pos,GP,G,A,PTS\n"
+    (tmp_path / "1990.csv").write_text(OLD_PAGE)
+    with pytest.raises(InputError, match=r"no two consecutive seasons are among those found \(1990\)"):
+        load([tmp_path / "1990.csv"])
+    (tmp_path / "1991.csv").write_text(heading + "1,Ann Able,23,BOS,C,80,25,30,55\n")
+    with pytest.raises(InputError, match=r"1990 and 1991 have no player in common: .*without the players' ids"):
+        load(sorted(tmp_path.iterdir()))
+
+
+def test_several_rows_of_a_player_in_a_compact_table_are_his_teams(tmp_path):
+    path = tmp_path / "skaters.csv"
+    path.write_text("season,player_id,pos,gp,goals,points\n1990,a,C,40,10,20\n1991,a,C,40,30,60\n1990,a,LW,39,12,20\n")
+    assert read([path]) == [SkaterSeason(1990, "a", "LW", 79, 22, 40), SkaterSeason(1991, "a", "C", 40, 30, 60)]
+
+
+def test_a_season_in_two_files_is_refused_with_their_names(tmp_path):
+    (tmp_path / "NHL_1990.csv").write_text(OLD_PAGE)
+    (tmp_path / "skaters.csv").write_text("season,player_id,pos,gp,goals,points\n1990,other,C,40,10,20\n")
+    with pytest.raises(InputError, match=r"season 1990 is in .*NHL_1990\.csv and in .*skaters\.csv"):
+        read(sorted(tmp_path.iterdir()))
+
+
+def test_the_ending_of_a_page_may_be_upper_case_or_gz_and_an_archive_is_to_be_unpacked(tmp_path):
+    folder = tmp_path / "nhl"
+    folder.mkdir()
+    (folder / "NHL_1990.CSV").write_text(OLD_PAGE)
+    (folder / "NHL_1991.csv.gz").write_bytes(gzip.compress(NEW_PAGE.encode()))
+    (pair,) = load(data_dir=tmp_path)
+    assert (pair.case, pair.n) == ("1990", 2)
+    with pytest.raises(InputError, match=r"1992\.zip is an archive: unzip it"):
+        load([folder / "NHL_1990.CSV", folder / "1992.zip"])
+
+
+def test_whole_numbers_may_have_a_point_and_others_are_named_with_their_line(tmp_path):
+    path = tmp_path / "NHL_2018.csv"
+    path.write_text("Player,Age,Pos,GP,G,PTS\nSebastian Aho,20.0,C,78.0,29.0,65.\nAnn Able,22,C,70,,30\n")
+    assert read_page(path) == [
+        SkaterSeason(2018, "Sebastian Aho 1998", "C", 78, 29, 65),
+        SkaterSeason(2018, "Ann Able 1996", "C", 70, 0, 30),
+    ]
+    path.write_text("Player,Age,Pos,GP,G,PTS\nSebastian Aho,20,C,78,29,65\nAnn Able,22,C,70,2.5,30\n")
+    with pytest.raises(InputError, match=r"line 3: '2\.5' under G is no whole number"):
+        read_page(path)
 
 
 @pytest.mark.data

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ebformer.errors import InputError
 from ebformer.fielddata.holdout import Holdout
-from ebformer.fielddata.sources import FilePath, find, read_columns, read_text
+from ebformer.fielddata.sources import FilePath, given, read_columns, read_text
 
 POSITIONS = {"all": None, "defender": {"D"}, "center": {"C"}, "winger": {"LW", "RW", "W"}}
 COUNTS = ("goals", "points")
@@ -36,11 +36,13 @@ def load(
     `files` are compact tables (columns season, player_id, pos, gp, goals, points) or season pages of
     hockey-reference.com saved as CSV, with the year in their names; without any, those in the folder nhl/ of the data.
     """
-    return holdouts(read(files or find(data_dir, "nhl/*.csv*")), position, count)
+    return holdouts(read(given(files, data_dir, "nhl/*.csv", "nhl/*.csv.gz")), position, count)
 
 
 def holdouts(skaters: Iterable[SkaterSeason], position: str = "all", count: str = "goals") -> list[Holdout]:
     """Pair each season with the next; the position is asked of a player in each of the two.
+
+    Seasons of which no two are consecutive are refused, and so are consecutive ones without a player in common.
 
     >>> scored = {1990: 40, 1991: 41, 1993: 16}
     >>> holdouts([SkaterSeason(year, "gretzwa01", "C", 78, scored[year], 150) for year in scored], "center")
@@ -52,10 +54,13 @@ def holdouts(skaters: Iterable[SkaterSeason], position: str = "all", count: str 
             f"give one of {', '.join(POSITIONS)} and {' or '.join(COUNTS)}"
         )
     kept = POSITIONS[position]
+    named: dict[int, set[str]] = {}
     seasons: dict[int, dict[str, int]] = {}
     for skater in skaters:
+        named.setdefault(skater.season, set()).add(skater.player)
         if skater.games > 0 and (kept is None or skater.position in kept):
             seasons.setdefault(skater.season, {})[skater.player] = getattr(skater, count)
+    _check_pairs(named)
     data = f"nhl {position}" if count == "goals" else f"nhl {position} {count}"
     paired = []
     for season in sorted(seasons):
@@ -65,21 +70,58 @@ def holdouts(skaters: Iterable[SkaterSeason], position: str = "all", count: str 
     return paired
 
 
+def _check_pairs(players: dict[int, set[str]]) -> None:
+    pairs = [(season, season + 1) for season in sorted(players) if season + 1 in players]
+    if not pairs:
+        found = ", ".join(map(str, sorted(players))) or "none"
+        raise InputError(
+            f"no two consecutive seasons are among those found ({found}): add the season after one of them"
+        )
+    for one, two in pairs:
+        if players[one].isdisjoint(players[two]):
+            raise InputError(
+                f"the seasons {one} and {two} have no player in common: perhaps one of them was saved without the "
+                "players' ids, or its year is another"
+            )
+
+
 def read(files: Iterable[FilePath]) -> list[SkaterSeason]:
-    """Every skater and season in compact tables or hockey-reference pages, told apart by their first line."""
+    """Every skater and season in compact tables or hockey-reference pages, told apart by their first line.
+
+    A season belongs to one file: players have other ids elsewhere, so that one of them could count twice.
+    """
     skaters: list[SkaterSeason] = []
+    source: dict[int, Path] = {}
     for path in map(Path, files):
-        skaters += read_page(path) if _is_page(path) else _read_table(path)
+        found = read_page(path) if _is_page(path) else _read_table(path)
+        for season in sorted({skater.season for skater in found}):
+            if source.setdefault(season, path) is not path:
+                raise InputError(
+                    f"the season {season} is in {source[season]} and in {path}: give each in one file only"
+                )
+        skaters += found
     return skaters
 
 
 def _is_page(path: Path) -> bool:
-    return path.suffix == ".csv" and "player_id" not in read_text(path).partition("\n")[0]
+    return path.suffix.lower() != ".parquet" and "player_id" not in read_text(path).partition("\n")[0]
+
+
+def _together(one: SkaterSeason, two: SkaterSeason) -> SkaterSeason:
+    """A player's season with two teams; the position is that with the second."""
+    numbers = (a + b for a, b in zip(one[3:], two[3:], strict=True))
+    return SkaterSeason(*two[:3], *numbers)
 
 
 def _read_table(path: Path) -> list[SkaterSeason]:
+    """The rows of a compact table; several of one player and season are his teams, and add up."""
     columns = read_columns([path], ["season", "player_id", "pos", "gp", "goals", "points"])
-    return [SkaterSeason(*row) for row in zip(*(column.tolist() for column in columns.values()), strict=True)]
+    found: dict[tuple[int, str], SkaterSeason] = {}
+    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+        skater = SkaterSeason(*row)
+        key = (skater.season, skater.player)
+        found[key] = _together(found[key], skater) if key in found else skater
+    return list(found.values())
 
 
 def read_page(path: FilePath, season: int | None = None) -> list[SkaterSeason]:
@@ -91,12 +133,7 @@ def read_page(path: FilePath, season: int | None = None) -> list[SkaterSeason]:
     """
     path = Path(path)
     if season is None:
-        year = re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", path.stem)
-        if year is None:
-            raise InputError(
-                f"the name of {path} has no year: name it after the season's last year, such as NHL_1990.csv"
-            )
-        season = int(year.group())
+        season = season_of(path)
     rows = [[entry.strip() for entry in row] for row in csv.reader(io.StringIO(read_text(path), newline=""))]
     heading = next((i for i, row in enumerate(rows) if {"Player", "Pos", "GP", "G", "PTS"} <= set(row)), None)
     if heading is None:
@@ -108,22 +145,53 @@ def read_page(path: FilePath, season: int | None = None) -> list[SkaterSeason]:
     team, identity = at.get("Team", at.get("Tm")), at.get("Player-additional", at.get("-9999"))
     found: dict[str, SkaterSeason] = {}
     whole: set[str] = set()
-    for row in rows[heading + 1 :]:
-        if len(row) <= at["PTS"] or not row[at["GP"]].isdigit() or row[at["Pos"]] in ("", "G"):
+    for number, row in enumerate(rows[heading + 1 :], heading + 2):
+        if len(row) <= at["PTS"] or row[at["Pos"]] in ("Pos", "", "G"):
             continue  # a repeated heading, the league average, a goalkeeper
         name, _, player = row[at["Player"]].partition("\\")
         if identity is not None and len(row) > identity:
             player = row[identity]
         if not player:
-            age = row[at["Age"]] if "Age" in at else ""
-            player = name.rstrip("*") + (f" {season - int(age)}" if age.isdigit() else "")
-        numbers = [int(row[at[column]] or 0) for column in ("GP", "G", "PTS")]
-        total = team is not None and re.fullmatch(r"TOT|\d+TM", row[team]) is not None
-        if player in found and not total:
-            if player in whole:
-                continue
-            numbers = [a + b for a, b in zip(numbers, found[player][3:], strict=True)]
-        found[player] = SkaterSeason(season, player, row[at["Pos"]], *numbers)
-        if total:
+            age = _whole(row[at["Age"]]) if "Age" in at else None
+            player = name.rstrip("*") + (f" {season - age}" if age else "")
+        numbers = []
+        for column in ("GP", "G", "PTS"):
+            entry = _whole(row[at[column]])
+            if entry is None:
+                raise InputError(
+                    f"{path}, line {number}: {row[at[column]]!r} under {column} is no whole number: correct it"
+                )
+            numbers.append(entry)
+        skater = SkaterSeason(season, player, row[at["Pos"]], *numbers)
+        if team is not None and re.fullmatch(r"TOT|\d+TM", row[team]):
             whole.add(player)
+        elif player in whole:
+            continue
+        elif player in found:
+            skater = _together(found[player], skater)
+        found[player] = skater
     return list(found.values())
+
+
+def season_of(path: FilePath) -> int:
+    """The year in a file's name in which the season ended, as hockey-reference.com numbers seasons.
+
+    >>> season_of("NHL_1990.csv"), season_of("NHL 1989-90.csv"), season_of("nhl_1999_2000_skaters.csv")
+    (1990, 1990, 2000)
+    """
+    years = set()
+    for first, second in re.findall(r"(?<!\d)((?:19|20)\d\d)(?:[-–_ ]((?:\d\d)?\d\d))?(?!\d)", Path(path).name):
+        last = str(int(first) + 1)
+        years |= {last} if second in (last, last[2:]) else {first, second} if len(second) == 4 else {first}
+    if len(years) != 1:
+        found = f"several years ({', '.join(sorted(years))})" if years else "no year"
+        raise InputError(
+            f"the name of {path} has {found}: name it after the year in which the season ended, such as NHL_1990.csv"
+        )
+    return int(years.pop())
+
+
+def _whole(entry: str) -> int | None:
+    """The whole number that an entry is, 0 where it is empty; pandas writes 3 as 3.0 where others are missing."""
+    digits = re.fullmatch(r"(\d*)(?:\.0*)?", entry)
+    return int(digits[1] or 0) if digits else None

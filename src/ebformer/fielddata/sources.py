@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ebformer.errors import InputError
 from ebformer.tables.arrays import FilePath, read_columns
 
-__all__ = ["FilePath", "data_folder", "find", "read_columns", "read_text"]
+__all__ = ["FilePath", "data_folder", "find", "given", "read_bytes", "read_columns", "read_text"]
 
 
 def data_folder(data_dir: FilePath | None = None) -> Path:
@@ -20,19 +23,40 @@ def data_folder(data_dir: FilePath | None = None) -> Path:
     return folder
 
 
+def given(files: Iterable[FilePath], data_dir: FilePath | None, *patterns: str) -> list[Path]:
+    """The files that were named or, without any, those that `find` finds; archives are refused."""
+    paths = [Path(path) for path in files] or find(data_dir, *patterns)
+    for path in paths:
+        if path.suffix.lower() == ".zip":
+            raise InputError(f"{path} is an archive: unzip it, and give the files that were in it")
+    return paths
+
+
 def find(data_dir: FilePath | None, *patterns: str) -> list[Path]:
-    """The files that match the first pattern that has any, in order of name."""
+    """The files below the folder of the data that match any of the patterns, in either case, in order of name."""
     folder = data_folder(data_dir)
-    for pattern in patterns:
-        if found := sorted(folder.glob(pattern)):
-            return found
-    raise InputError(f"{folder} has no {' and no '.join(patterns)}: docs/realdata.md says where to get them")
+    found = [
+        path
+        for path in sorted(folder.glob("*/*"))
+        if any(fnmatchcase(path.relative_to(folder).as_posix().lower(), pattern.lower()) for pattern in patterns)
+    ]
+    if not found:
+        raise InputError(f"{folder} has no {' and no '.join(patterns)}: docs/realdata.md says where to get them")
+    return found
+
+
+def read_bytes(path: FilePath) -> bytes:
+    """What a file holds, unpacked if it is gzipped, whatever its name says: browsers unpack some files on the way."""
+    raw = Path(path).read_bytes()
+    try:
+        return gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} cannot be unpacked: fetch it again ({error})") from error
 
 
 def read_text(path: FilePath) -> str:
     """A text in UTF-8, also gzipped."""
-    raw = Path(path).read_bytes()
     try:
-        return (gzip.decompress(raw) if Path(path).suffix == ".gz" else raw).decode("utf-8-sig")
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
         raise InputError(f"{path} is no text in UTF-8: save it as such ({error})") from error
