@@ -83,6 +83,53 @@ def test_the_split_leaves_at_least_half_of_the_games_before_it():
         split_date([7, 7])
 
 
+def season(folder, *clubs, extra=""):
+    """Event files of two games each, in 1999."""
+    folder.mkdir(exist_ok=True)
+    for club in clubs:
+        games = "".join(GAME.format(date=date).replace("AAA", club) for date in (19990405, 19990601))
+        (folder / f"1999{club}.EVA").write_text(games.replace("version,2\n", f"version,2\n{extra}"))
+    return sorted(folder.iterdir())
+
+
+def test_a_game_given_twice_is_refused(tmp_path):
+    (file,) = season(tmp_path / "mlb", "AAA")
+    copy = tmp_path / "copy_1999AAA.EVA"
+    copy.write_text(file.read_text())
+    with pytest.raises(InputError, match=r"copy_1999AAA\.EVA has the game AAA199904050, which was there before"):
+        read([file, copy])
+
+
+def test_games_of_other_seasons_than_the_regular_one_are_left_out(tmp_path):
+    regular = season(tmp_path / "mlb", "AAA", extra="info,gametype,regular\n")
+    final = GAME.format(date=19991016).replace("version,2\n", "version,2\ninfo,gametype,worldseries\n")
+    (tmp_path / "1999WS.EVE").write_text(GAME.format(date=19991016))
+    assert read([*regular, tmp_path / "1999WS.EVE"]) == read(regular)
+    (tmp_path / "1999BBB.EVN").write_text(final)
+    assert read([*regular, tmp_path / "1999BBB.EVN"]) == read(regular)
+    with pytest.raises(InputError, match="no game of the regular season"):
+        read([tmp_path / "1999WS.EVE"])
+
+
+def test_a_season_in_a_table_and_in_event_files_is_refused(tmp_path):
+    season(tmp_path / "mlb", "AAA")
+    table = tmp_path / "mlb" / "mlb_half_season_hits_1999.csv"
+    halves = "hits_first_half,hits_second_half,triples_first_half,triples_second_half"
+    table.write_text(f"season,player_id,role,{halves}\n1999,vis-a001,bat,3,4,0,0\n")
+    with pytest.raises(InputError, match=r"vis-a001 \(bat\) is in the season 1999 twice"):
+        load(data_dir=tmp_path)
+    table.write_text(table.read_text().replace("1999,", "1998,"))
+    assert [half.case for half in load(data_dir=tmp_path)] == ["1998", "1999"]
+
+
+def test_names_may_be_in_lower_case_and_an_archive_is_to_be_unpacked(tmp_path):
+    (file,) = season(tmp_path / "mlb", "AAA")
+    file.rename(file.with_name("1999aaa.eva"))
+    assert [half.n for half in load(data_dir=tmp_path)] == [2]
+    with pytest.raises(InputError, match=r"1999eve\.zip is an archive: unzip it"):
+        load([tmp_path / "1999eve.zip"])
+
+
 def test_players_without_a_hit_are_left_out():
     players = [
         HalfSeasons(2000, "a", "bat", 0, 0),
@@ -110,7 +157,7 @@ def test_the_given_games_split_and_add_up_to_the_given_halves(data_dir):
     games: dict[tuple[int, str], Game] = {}
     for season, date, game, role, player, hits, triples in zip(*(c.tolist() for c in columns.values()), strict=True):
         if season in (1994, 2001):
-            at = games.setdefault((date, game), Game(date, Counter(), Counter()))
+            at = games.setdefault((date, game), Game(f"{date} {game}", date, Counter(), Counter()))
             at.hits[role, player] += hits
             at.triples[role, player] += triples
     splits = read_columns((data_dir / "mlb").glob("mlb_season_split_*.csv"), ["season", "n_games", "threshold_date"])

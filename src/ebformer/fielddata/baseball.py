@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ebformer.errors import InputError
 from ebformer.fielddata.holdout import Holdout
-from ebformer.fielddata.sources import FilePath, find, read_columns
+from ebformer.fielddata.sources import FilePath, given, read_columns
 
 ROLES = ("bat", "pitch")
 HIT = re.compile(r"S(?!B)|D(?!I)|T|H(?!P)")
@@ -30,8 +30,9 @@ class HalfSeasons(NamedTuple):
 
 
 class Game(NamedTuple):
-    """One game: its date as YYYYMMDD, and hits and triples by (role, player)."""
+    """One game: its id (home team, date, number of the day), its date as YYYYMMDD, and what (role, player) hit."""
 
+    id: str
     date: int
     hits: Counter[tuple[str, str]]
     triples: Counter[tuple[str, str]]
@@ -46,8 +47,8 @@ def load(
     triples) or the Retrosheet event files (.EVA, .EVN) of all teams; without any, those in the folder mlb/ of the data.
     `triples=False` leaves triples out, as the parser behind the paper's pitchers does.
     """
-    files = files or find(data_dir, "mlb/mlb_half_season_hits_*.csv*", "mlb/*.EV[AN]")
-    return holdouts(read(files), role, triples)
+    tables = "mlb/mlb_half_season_hits_*.csv"
+    return holdouts(read(given(files, data_dir, tables, f"{tables}.gz", "mlb/*.EV[AN]")), role, triples)
 
 
 def holdouts(players: Iterable[HalfSeasons], role: str = "bat", triples: bool = True) -> list[Holdout]:
@@ -75,20 +76,34 @@ def holdouts(players: Iterable[HalfSeasons], role: str = "bat", triples: bool = 
 
 
 def read(files: Iterable[FilePath]) -> list[HalfSeasons]:
-    """Every player, role and season in compact tables and event files."""
-    paths = [Path(path) for path in files]
-    events = [path for path in paths if re.fullmatch(r"\.EV[A-Z]", path.suffix.upper())]
-    tables = [path for path in paths if path not in events]
+    """Every player, role and season in compact tables and event files; the postseason's (.EVE) are left out.
+
+    Who is there twice is refused, since his hits would be too.
+    """
+    halves = [f"{kind}_{half}_half" for kind in ("hits", "triples") for half in ("first", "second")]
     players: list[HalfSeasons] = []
-    if tables:
-        halves = [f"{kind}_{half}_half" for kind in ("hits", "triples") for half in ("first", "second")]
-        columns = read_columns(tables, ["season", "player_id", "role", *halves])
-        players = [HalfSeasons(*row) for row in zip(*(column.tolist() for column in columns.values()), strict=True)]
+    games: dict[str, Game] = {}
+    for path in map(Path, files):
+        if not re.fullmatch(r"\.EV[A-Z]", path.suffix.upper()):
+            columns = read_columns([path], ["season", "player_id", "role", *halves])
+            players += [
+                HalfSeasons(*row) for row in zip(*(column.tolist() for column in columns.values()), strict=True)
+            ]
+        elif path.suffix.upper() != ".EVE":
+            for game in read_games(path):
+                if games.setdefault(game.id, game) is not game:
+                    raise InputError(f"{path} has the game {game.id}, which was there before: give each file once")
     seasons: dict[int, list[Game]] = {}
-    for path in events:
-        for game in read_games(path):
-            seasons.setdefault(game.date // 10_000, []).append(game)
-    return players + [player for season in sorted(seasons) for player in halve(seasons[season])]
+    for game in games.values():
+        seasons.setdefault(game.date // 10_000, []).append(game)
+    players += [player for season in sorted(seasons) for player in halve(seasons[season])]
+    seen = Counter((player.season, player.role, player.player) for player in players)
+    if twice := next((key for key, times in seen.items() if times > 1), None):
+        season, role, player_id = twice
+        raise InputError(f"{player_id} ({role}) is in the season {season} twice: give each season in one kind of file")
+    if not players:
+        raise InputError("there is no game of the regular season: give the event files .EVA and .EVN of all teams")
+    return players
 
 
 def halve(games: Sequence[Game]) -> list[HalfSeasons]:
@@ -119,21 +134,25 @@ def split_date(dates: Sequence[int]) -> int:
 
 
 def read_games(path: FilePath) -> Iterator[Game]:
-    """The games of a Retrosheet event file.
+    """The games of a Retrosheet event file that are of the regular season, as all are whose type is not told.
 
-    Records: `id` opens a game; `start` and `sub` put a player (fielding position 1: pitcher) on team 0 (visitors) or 1;
-    `play,inning,team at bat,batter,count,pitches,event` is what happened. See www.retrosheet.org/eventfile.htm.
+    Records: `id` opens a game; `info,gametype` tells its type; `start` and `sub` put a player (fielding position 1:
+    pitcher) on team 0 (visitors) or 1; `play,inning,team at bat,batter,count,pitches,event` is what happened. See
+    www.retrosheet.org/eventfile.htm.
     """
-    game: Game | None = None
+    game, regular = None, True
     pitcher = {"0": "", "1": ""}
     with Path(path).open(encoding="latin-1") as lines:
         for number, line in enumerate(lines, 1):
             record, _, rest = line.rstrip("\r\n").partition(",")
             try:
                 if record == "id":
-                    if game is not None:
+                    if game is not None and regular:
                         yield game
-                    game, pitcher = Game(int(rest[3:11]), Counter(), Counter()), {"0": "", "1": ""}
+                    game, regular = Game(rest.strip(), int(rest[3:11]), Counter(), Counter()), True
+                    pitcher = {"0": "", "1": ""}
+                elif record == "info" and rest.startswith("gametype,"):
+                    regular = rest.strip().lower() == "gametype,regular"
                 elif record in ("start", "sub"):
                     player, _, placed = rest.partition(",")
                     team, _, position = placed.rsplit(",", 3)[-3:]
@@ -151,4 +170,5 @@ def read_games(path: FilePath) -> Iterator[Game]:
                 ) from error
     if game is None:
         raise InputError(f"{path} holds no game: give a Retrosheet event file, whose games begin with a line id,...")
-    yield game
+    if regular:
+        yield game
