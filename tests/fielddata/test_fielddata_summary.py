@@ -6,6 +6,7 @@ import pytest
 from ebformer.errors import InputError
 from ebformer.fielddata.scoring import Score
 from ebformer.fielddata.summary import against, means, paired_tests, rankings
+from ebformer.report.fielddata_tables import p_value_tables
 
 pytest.importorskip("choix")
 
@@ -41,6 +42,11 @@ def test_a_test_and_its_reverse_are_complementary():
     (back,) = paired_tests(TABLE, ["other"], ["npmle"])["nhl all"]
     assert forth.p + back.p == pytest.approx(1)
     assert forth.difference.mean == pytest.approx(-back.difference.mean)
+
+
+def test_a_network_nobody_has_heard_of_is_tested_and_no_classical_rival():
+    tables = p_value_tables(scores({"mle": [10, 10, 10], "T99x": [9, 8, 9], "gamma": [9, 9, 9.5]}))
+    assert [(table.title.partition(":")[0], table.columns) for table in tables] == [("T99x", ("data", "mle", "gamma"))]
 
 
 def test_published_scores_are_paired_by_case_whatever_their_order(tmp_path):

@@ -7,7 +7,8 @@ from scipy import optimize
 from ebformer.arena.plackett_luce import plackett_luce
 from ebformer.arena.summary import Paired
 from ebformer.errors import InputError
-from ebformer.reproduction.bench import SCALES, Bench, Scale
+from ebformer.estimators.catalogue import CATALOGUE, CLASSICAL
+from ebformer.reproduction.bench import NETWORKS, SCALES, Bench, Scale
 from ebformer.reproduction.compare import beside, paper, ratio, show, typical_ratio
 from ebformer.reproduction.insight import Curve
 from ebformer.reproduction.items import ITEMS, costs
@@ -42,6 +43,11 @@ def test_every_experiment_has_a_cost_and_no_other_has(scale):
     assert costs()[scale].keys() == experiments
     assert all(hasattr(Bench, experiment) for experiment in experiments)
     assert min(costs()[scale].values()) > 0
+
+
+def test_every_shipped_network_takes_part_and_those_of_the_paper_come_first():
+    assert set(NETWORKS) == set(CATALOGUE) - set(CLASSICAL)
+    assert NETWORKS[:3] == ("T24r", "L24r", "T24f")
 
 
 def test_an_unknown_scale_is_refused_with_the_known_ones():

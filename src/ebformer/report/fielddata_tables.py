@@ -7,12 +7,10 @@ from itertools import groupby
 
 from ebformer.arena.paired_t import show_p
 from ebformer.arena.summary import Interval
+from ebformer.estimators.catalogue import CLASSICAL
 from ebformer.fielddata.scoring import Score
 from ebformer.fielddata.summary import Against, means, paired_tests, rankings
 from ebformer.report.arena_tables import TextTable
-
-NETWORKS = ("T24r", "L24r", "T24f", "priorformer")
-"""The pre-trained methods, each tested against every classical one."""
 
 
 def score_tables(scores: Sequence[Score], error: str = "rmse") -> list[TextTable]:
@@ -50,9 +48,9 @@ def score_tables(scores: Sequence[Score], error: str = "rmse") -> list[TextTable
 def p_value_tables(scores: Sequence[Score], error: str = "rmse") -> list[TextTable]:
     """One table per network: one-sided p-values of paired t-tests against the classical methods, by data set."""
     names = list(dict.fromkeys(score.estimator for score in scores))
-    rivals = [name for name in names if name not in NETWORKS]
+    rivals = [name for name in names if name in CLASSICAL]
     tables = []
-    for network in (name for name in names if name in NETWORKS):
+    for network in (name for name in names if name not in CLASSICAL):
         found = paired_tests(scores, [network], rivals, error)
         tables.append(
             TextTable(

@@ -14,6 +14,7 @@ from ebformer.arena import Arena, Loss, draw_trials
 from ebformer.arena.table import read as read_losses
 from ebformer.arena.timing import time_estimators
 from ebformer.errors import InputError
+from ebformer.estimators import catalogue
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import estimator
 from ebformer.fielddata import Holdout, Score, baseball, books, evaluate, hockey
@@ -29,8 +30,8 @@ from ebformer.transformer.constructions import RegretPoint, vanishing_regret
 from ebformer.worlds import Dirichlet, LeastFavourable, Multinomial, Neural, World
 
 CLASSICAL = ("mle", "minimax", "robbins", "erm", "npmle", "npmle-em")
-NETWORKS = ("T24r", "L24r", "T24f", "priorformer")
 PROBED = ("T24r", "L24r", "T24f")
+NETWORKS = (*PROBED, *(name for name in catalogue.CATALOGUE if name not in {*catalogue.CLASSICAL, *PROBED}))
 CONTROL = "untrained"
 THETA_MAX = 50.0
 ON_THE_LINE = {
