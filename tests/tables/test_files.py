@@ -122,6 +122,40 @@ def test_a_mix_of_marks_is_refused(tmp_path: Path, games: list[str], sentence: s
         observe(file.table, Columns("goals", "games"))
 
 
+@pytest.mark.parametrize(
+    ("entries", "unclear"),
+    [
+        (["850", "1,234", "2,100"], True),
+        (["850", "1.234", "NA"], True),
+        (["850", "1,234", "1.234"], True),
+        (["850", "1,234", "2,1"], False),
+        (["0,500", "1,234", "7"], False),
+        (["1,2340", "2,1000"], False),
+    ],
+)
+@pytest.mark.parametrize("role", ["count", "exposure"])
+def test_between_semicolons_what_may_be_thousands_is_refused(
+    tmp_path: Path, role: str, entries: list[str], unclear: bool
+) -> None:
+    """1,234 among whole numbers was read as 1.234 operations; where another entry shows decimals it is one too."""
+    (tmp_path / "in.csv").write_text("n;other;price\n" + "".join(f"{entry};1;2,50\n" for entry in entries))
+    columns = Columns("n") if role == "count" else Columns("other", "n")
+    with open_table(str(tmp_path / "in.csv")) as file:
+        assert ("n" in file.table.whole_number_columns()) is unclear
+        observe(file.table, Columns("other"))
+        if unclear:
+            with pytest.raises(InputError, match=r"n has entries like '1.234', which may mean thousands: remove"):
+                observe(file.table, columns)
+        elif role == "exposure":
+            assert sorted(observe(file.table, columns).exposure) == sorted(
+                float(entry.replace(",", ".")) for entry in entries
+            )
+    if unclear:  # where it plays no part it passes through as it is
+        shrunken(tmp_path / "in.csv", tmp_path / "out.tsv", Columns("other"))
+        written = (tmp_path / "out.tsv").read_text().splitlines()[1:]
+        assert [line.split("\t")[0] for line in written] == entries
+
+
 @pytest.mark.parametrize("target", ["out.csv", "out.tsv", "out.csv.gz", "out.parquet"])
 @pytest.mark.parametrize("origin", ["in.csv", "in.tsv.gz", "in.parquet"])
 def test_rows_keep_their_order_from_every_format_to_every_format(tmp_path: Path, origin: str, target: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -23,13 +25,15 @@ JUDGED = 10_000
 class DuckTable:
     """A DuckDB relation as a source. Columns of text are read as numbers where a number is needed.
 
+    `unclear` are columns of text whose numbers may mean two things, each with such an entry: they are refused.
+
     >>> rows = duckdb.connect().sql("SELECT unnest([3, 0, 3]) AS goals")
     >>> DuckTable(rows).distinct(Columns("goals"), width=0).rows.sum().item()
     3
     """
 
-    def __init__(self, rows: duckdb.DuckDBPyRelation) -> None:
-        self.rows = rows
+    def __init__(self, rows: duckdb.DuckDBPyRelation, unclear: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.rows, self.unclear = rows, unclear
         self.types = dict(zip(rows.columns, map(str, rows.types), strict=True))
 
     @property
@@ -91,9 +95,11 @@ class DuckTable:
 
     def whole_number_columns(self) -> list[str]:
         """The columns that could hold counts, judged by the first rows; codes such as 007 are text, not counts."""
+        unclear = list(self.unclear)  # to be refused in a sentence of their own
         numeric = [name for name in self.names if self._is_number(name) or self.types[name] == "VARCHAR"]
+        numeric = [name for name in numeric if name not in unclear]
         if not numeric:
-            return []
+            return unclear
         judged = ", ".join(
             f"count({x}) > 0 AND bool_and(coalesce({x} >= 0 AND {x} = floor({x}), true)"
             f" AND NOT coalesce(regexp_matches({entry}::VARCHAR, '^0\\d'), false))"
@@ -101,7 +107,7 @@ class DuckTable:
             for x, entry in [(self._number(name), quoted(name))]
         )
         verdict = self.ask(f"SELECT {judged} FROM (SELECT * FROM ebformer_given LIMIT {JUDGED}) AS given").fetchall()[0]
-        return [name for name, whole in zip(numeric, verdict, strict=True) if whole]
+        return [name for name, whole in zip(numeric, verdict, strict=True) if whole] + unclear
 
     def _keys(self, columns: Columns, width: float) -> dict[str, str]:
         """What rows are grouped by and joined on, as SQL."""
@@ -125,6 +131,11 @@ class DuckTable:
             return f"nullif({column}::DOUBLE, 'nan'::DOUBLE)"
         if self.types[name] != "VARCHAR":
             raise InputError(f"column {name!r} holds {self.types[name]}, not numbers: name another column")
+        if name in self.unclear:
+            raise InputError(
+                f"{name} has entries like {self.unclear[name]!r}, which may mean thousands: "
+                "remove the thousands separators, or end decimals in one more 0"
+            )
         nothing = ", ".join(f"'{text}'" for text in NO_ANSWER)
         number = f"coalesce(try_cast({column} AS DOUBLE), '-inf'::DOUBLE)"
         return f"CASE WHEN lower(trim({column})) NOT IN ({nothing}) THEN {number} END"

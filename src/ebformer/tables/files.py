@@ -208,21 +208,35 @@ def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> Tabl
         f"delim = {_literal(delimiter)}, quote = '\"', escape = '\"', "
         f"compression = '{'gzip' if gzipped else 'none'}', columns = {{{columns}}})"
     )
-    commas = _decimal_commas(DuckTable(rows)) if delimiter == ";" else ()
+    if delimiter != ";":
+        return TableFile(connection, DuckTable(rows), header, Format(delimiter, gzipped))
+    commas, unclear = _marks(DuckTable(rows))
     if commas:
         read = ", ".join(f"{_with_mark(column, ',', '.')} AS {quoted(column)}" for column in commas)
         rows = DuckTable(rows).ask(f"SELECT * REPLACE ({read}) FROM ebformer_given")
-    return TableFile(connection, DuckTable(rows), header, Format(delimiter, gzipped), commas)
+    return TableFile(connection, DuckTable(rows, unclear), header, Format(delimiter, gzipped), commas)
 
 
-def _decimal_commas(table: DuckTable) -> tuple[str, ...]:
-    """The columns with decimal commas and no decimal points; where both occur, nobody knows which is which."""
+def _marks(table: DuckTable) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The columns with decimal commas and no decimal points; where both occur, nobody knows which is which.
+
+    And those where every mark may separate thousands, as in 1,234 or 1.234 among whole numbers, with such an entry.
+    """
     judged = ", ".join(
-        f"coalesce(bool_or({_has_mark(name, ',')}), false) AND NOT bool_or({_has_mark(name, '.')})"
+        f"coalesce(bool_or({_has_mark(name, ',')}), false) AND NOT bool_or({_has_mark(name, '.')}), "
+        f"CASE WHEN NOT bool_or({_has_mark(name, ',.')} AND NOT {_has_thousands(name)}) "
+        f"THEN min({quoted(name)}) FILTER (WHERE {_has_thousands(name)}) END"
         for name in table.names
     )
     verdict = table.ask(f"SELECT {judged} FROM ebformer_given").fetchall()[0]
-    return tuple(name for name, commas in zip(table.names, verdict, strict=True) if commas)
+    unclear = {name: entry for name, entry in zip(table.names, verdict[1::2], strict=True) if entry is not None}
+    decimal = zip(table.names, verdict[::2], strict=True)
+    return tuple(name for name, commas in decimal if commas and name not in unclear), unclear
+
+
+def _has_thousands(name: str) -> str:
+    """SQL for whether an entry may be a number with thousands separators; 0,500 is none."""
+    return f"regexp_full_match({quoted(name)}::VARCHAR, '\\s*[-+]?[1-9]\\d{{0,2}}([.,]\\d{{3}})+\\s*')"
 
 
 def _has_mark(name: str, mark: str) -> str:
