@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ebformer.errors import InputError
 from ebformer.estimators.mle import Mle
 from ebformer.fielddata.holdout import Holdout
-from ebformer.fielddata.scoring import covered, score
+from ebformer.fielddata.scoring import covered, evaluate, score
 from ebformer.predictive import log_predictive
 from ebformer.prior import GammaPrior, Prior
 from ebformer.rule import BayesRule
@@ -81,3 +82,9 @@ def test_a_rule_without_a_prior_has_no_predictive():
     assert result.mae_improvement == 0
     assert math.isnan(result.log_score)
     assert math.isnan(result.coverage)
+
+
+def test_two_cases_of_one_name_are_refused():
+    season, other = (Holdout.of([x], [2], data="books", case="Dr") for x in (1, 2))
+    with pytest.raises(InputError, match="books has 2 cases called 'Dr'"):
+        evaluate([season, other], {"mle": Mle()})

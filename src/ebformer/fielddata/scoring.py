@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -95,10 +96,14 @@ def _mean(per_pair: Floats, holdout: Holdout) -> float:
 def evaluate(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator], jobs: int = 1) -> Iterator[list[Score]]:
     """Fit and score every method on every holdout; yields the scores of up to BATCH holdouts at a time, in order.
 
-    Holdouts are independent, so `jobs` processes (joblib) share them; the answer does not depend on how many.
+    Holdouts are independent, so `jobs` processes (joblib) share them; the answer does not depend on how many. Two of
+    one name are refused: in every summary one would stand for both.
     """
     if not estimators or not holdouts:
         raise InputError("there is nothing to score: give at least one estimator and one holdout")
+    for (data, case), times in Counter((holdout.data, holdout.case) for holdout in holdouts).items():
+        if times > 1:
+            raise InputError(f"{data} has {times} cases called {case!r}: give each of them once, or rename its file")
     batches = [holdouts[i : i + BATCH] for i in range(0, len(holdouts), BATCH)]
     if jobs == 0:
         raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
