@@ -60,12 +60,21 @@ def test_two_columns_of_a_table(tmp_path):
     assert (clubs.data, clubs.ratio) == ("teams.csv", 2.0)
 
 
+def test_a_name_with_brackets_is_a_name(tmp_path):
+    for name, count in (("mine[1].csv", 3), ("mine1.csv", 5)):
+        (tmp_path / name).write_text(f"before,after\n{count},1\n")
+    assert Holdout.from_table(tmp_path / "mine[1].csv", "before", "after").before.tolist() == [3]
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         ("a,b\n1,2\n", "no column 'before'"),
         ("before,after\n1,2\n,3\n", "column 'before' has no entry in row 2"),
-        ("before,after\n1,-2\n", r"after\[0\] is -2"),
+        ("before,after\n1,2\n1,-2\n", r"wrong\.csv, row 2: after is -2: counts are whole numbers of at least 0"),
+        ("before,after\n1,2\n1.5,2\n", r"wrong\.csv, row 2: before is 1\.5: counts are whole numbers"),
+        ("before,after\n1,2\nx,2\n2,3\n,1\ny,1", r"wrong\.csv: column 'before' has no entry in row 4"),
+        ("before,after\n1,2\nx,2\n2,3\ny,1", r"wrong\.csv, row 2: before is 'x', not a number \(and 1 more row\)"),
     ],
 )
 def test_a_wrong_table_is_refused_in_one_sentence(tmp_path, content, said):

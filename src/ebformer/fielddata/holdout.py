@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebformer.errors import InputError
 from ebformer.fielddata.sources import read_columns
+from ebformer.tables.columns import Columns, Offender, complaint, usable
 from ebformer.tally import Tally, whole_numbers
 
 Ints = NDArray[np.int64]
@@ -74,7 +76,8 @@ class Holdout:
     def from_table(cls, path: str | os.PathLike[str], before: str, after: str, ratio: float = 1.0) -> Holdout:
         """Two columns of a CSV or Parquet file, one row per unit."""
         columns = read_columns([path], [before, after])
-        return cls.of(columns[before], columns[after], ratio, os.path.basename(path))
+        x, y = (_counts(path, name, columns[name].tolist()) for name in (before, after))
+        return cls.of(x, y, ratio, os.path.basename(path))
 
     @classmethod
     def thinned(
@@ -135,3 +138,20 @@ class Holdout:
 
     def __repr__(self) -> str:
         return f"Holdout({self.data}, {self.case}: {self.n:,} unit{'s'[: self.n != 1]}, ratio {self.ratio:.4g})"
+
+
+def _counts(path: str | os.PathLike[str], column: str, entries: list[Any]) -> NDArray[np.float64]:
+    """The entries of a column as numbers, or an `InputError` that names the first that is no count."""
+    numbers = np.array([_number(entry) for entry in entries])
+    bad = np.flatnonzero(~usable("count", numbers))
+    if bad.size:
+        offender = Offender(entries[bad[0]], int(bad[0]) + 1, bad.size)
+        raise InputError(f"{os.fspath(path)}, {complaint(Columns(column), 'count', offender)}")
+    return numbers
+
+
+def _number(entry: Any) -> float:
+    try:
+        return float(entry)
+    except (TypeError, ValueError):
+        return np.nan
