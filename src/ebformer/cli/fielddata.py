@@ -120,7 +120,13 @@ def command() -> None:
 def nhl(files: Sequence[Path], data_dir: Path | None, position: Sequence[str], count: str) -> list[Holdout]:
     """Hockey: a skater's season predicts the next.
 
-    FILES are season pages of hockey-reference.com saved as CSV, or compact tables.
+    FILES are season pages of hockey-reference.com saved as CSV, named after the year in which the season ended, or
+    compact tables. Without FILES, those in the folder nhl/ of the data.
+
+    \b
+    Examples:
+      ebformer fielddata nhl NHL_1990.csv NHL_1991.csv NHL_1992.csv -o scores.csv
+      ebformer fielddata nhl --position center --position winger --estimators npmle,priorformer
     """
     return [pair for each in position or hockey.POSITIONS for pair in hockey.load(files, each, count, data_dir)]
 
@@ -133,7 +139,13 @@ def nhl(files: Sequence[Path], data_dir: Path | None, position: Sequence[str], c
 def mlb(files: Sequence[Path], data_dir: Path | None, role: Sequence[str], triples: bool) -> list[Holdout]:
     """Baseball: hits in half a season predict the other half.
 
-    FILES are Retrosheet event files (.EVA, .EVN), or compact tables.
+    FILES are Retrosheet event files (.EVA, .EVN) of all teams of a season, or compact tables. The postseason is left
+    out. Without FILES, those in the folder mlb/ of the data.
+
+    \b
+    Examples:
+      ebformer fielddata mlb 1990*.EV[AN] --role bat
+      ebformer fielddata mlb --role pitch --no-triples --estimators npmle,priorformer
     """
     return [season for each in role or baseball.ROLES for season in baseball.load(files, each, triples, data_dir)]
 
@@ -144,7 +156,13 @@ def mlb(files: Sequence[Path], data_dir: Path | None, role: Sequence[str], tripl
 def of_books(files: Sequence[Path], data_dir: Path | None) -> list[Holdout]:
     """Books: the words of the opening predict the rest.
 
-    FILES are plain texts, or a table of books and then one of histograms.
+    FILES are plain texts, or a table of books and then one of histograms. What Project Gutenberg put around a text is
+    left out, and so are texts that are too short. Without FILES, those in the folder books/ of the data.
+
+    \b
+    Examples:
+      ebformer fielddata books moby.txt alice.txt.gz --estimators gamma,npmle,priorformer
+      ebformer fielddata books --data-dir ~/data --figure violins.png
     """
     return books.load(files, data_dir)
 
@@ -173,6 +191,11 @@ def of_table(file: Path, data_dir: Path | None, before: str, after: str, ratio: 
     """Two columns of your own table (CSV or Parquet), one row per unit.
 
     \b
+
+    \b
+    Examples:
+      ebformer fielddata classic claims
+      ebformer fielddata classic horse-kicks --estimators gamma,npmle --seed 1
     Example:
       ebformer fielddata table mine.csv --before spring --after autumn --estimators gamma,npmle,priorformer
     """
@@ -182,7 +205,13 @@ def of_table(file: Path, data_dir: Path | None, before: str, after: str, ratio: 
 @command.command(name="all")
 @scoring_options
 def everything(data_dir: Path | None) -> list[Holdout]:
-    """All of hockey, baseball and books, as in section 6 of the paper."""
+    """All of hockey, baseball and books, as in section 6 of the paper.
+
+    \b
+    Examples:
+      ebformer fielddata all -o scores.csv --figure violins.png
+      ebformer fielddata all --data-dir ~/data --estimators npmle,priorformer --thinned
+    """
     return [
         *(pair for position in hockey.POSITIONS for pair in hockey.load((), position, data_dir=data_dir)),
         *(season for role in baseball.ROLES for season in baseball.load((), role, data_dir=data_dir)),
