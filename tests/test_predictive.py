@@ -125,3 +125,10 @@ def test_no_count_is_certain_to_be_enough(prior: Prior | GammaPrior) -> None:
 def test_future_exposure_is_checked(future: object, complaint: str) -> None:
     with pytest.raises(InputError, match=f"the future exposure {complaint}"):
         predictive(PRIORS[0], [1, 2], future=future)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("prior", [GammaPrior(2.0, 0.5), Prior([1.0, 4.0], [0.5, 0.5])], ids=["gamma", "atoms"])
+def test_counts_that_no_integer_holds_are_refused(prior: Prior | GammaPrior) -> None:
+    assert predictive(prior, 3, 1.0, 1e17).quantile(0.9) > 10**17
+    with pytest.raises(InputError, match=r"a next count may reach \de\+\d+, more than can be written"):
+        predictive(prior, 3, 1.0, 1e20).interval(0.9)

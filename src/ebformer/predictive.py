@@ -153,6 +153,8 @@ def _integer_quantile(cdf: Callable[[Floats], Floats], levels: Floats, shape: tu
     while bool(np.any((below < (middle := np.maximum(np.floor((below + above) / 2), 0.0))) & (middle < above))):
         reached = cdf(middle) >= flat
         below, above = np.where(reached, below, middle), np.where(reached, middle, above)
+    if bool(np.any(above >= 2.0**63)):
+        raise InputError(f"a next count may reach {above.max():.0e}, more than can be written: ask for less exposure")
     return above.astype(np.int64).reshape(shape + levels.shape)
 
 

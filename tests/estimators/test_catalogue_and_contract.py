@@ -40,6 +40,7 @@ def test_bare_counts_are_refused_with_the_way_to_tally_them(name: str) -> None:
         CATALOGUE[name]([1, 2, 3])
 
 
+@pytest.mark.filterwarnings("ignore:npmle-em has 300 nodes")
 @pytest.mark.parametrize("name", CLASSICAL)
 def test_one_huge_count_among_a_billion_zeros(name: str) -> None:
     rule = CATALOGUE[name](eb.Tally([0, 10**5], [10**9, 1]))

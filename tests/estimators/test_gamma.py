@@ -1,5 +1,6 @@
 """The negative binomial fit: stationary, no worse than a general optimiser, sensible where the likelihood runs off."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -138,3 +139,22 @@ def test_counts_in_the_proportions_of_a_negative_binomial_are_fitted_by_its_gamm
     assert convergence.reached
     assert isinstance(prior, GammaPrior)
     assert (prior.shape, prior.mean) == pytest.approx((shape, mean), rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("counts", "exposures"),
+    [
+        (np.append(np.random.default_rng(0).poisson(25 * np.linspace(0.1, 2.5, 100)), 50_000), [500.0] * 100 + [1e6]),
+        ([1, 3, 4, 0, 2], [1e-9, 2.0, 3.0, 1.0, 2.0]),
+        (np.random.default_rng(1).poisson(np.geomspace(1e-3, 1e5, 30) ** 0.9), np.geomspace(1e-3, 1e5, 30)),
+    ],
+    ids=["one unit as large as all others", "one unit hardly watched", "eight decades"],
+)
+def test_the_highest_of_several_maxima_is_found(counts: np.ndarray, exposures: list[float]) -> None:
+    """Where exposures differ by decades the likelihood has several maxima, and a point mass may be one of them."""
+    x, t = np.asarray(counts), np.asarray(exposures)
+    found = float(log_marginal(Gamma()(Tally.of(x, t)).prior, x, t).sum())
+    pooled = x.sum() / t.sum()
+    assert found >= float(log_marginal(Prior([pooled], [1.0]), x, t).sum()) - 1e-9
+    for shape, mean in itertools.product(np.geomspace(1e-3, 1e4, 22), pooled * np.geomspace(1e-2, 1e9, 45)):
+        assert found >= float(log_marginal(GammaPrior(shape, shape / mean), x, t).sum()) - 1e-9

@@ -98,6 +98,12 @@ def test_published_regrets_tally_by_tally(estimator: NpmleEm | Npmle, within: fl
 
 
 def test_exposures_may_differ_by_ten_decades() -> None:
-    rule = NpmleEm()(Tally.of([0, 3, 2, 5, 1, 4], exposure=10.0 ** np.array([-5, -3, -1, 1, 3, 5])))
+    with pytest.warns(UserWarning, match="take npmle"):
+        rule = NpmleEm()(Tally.of([0, 3, 2, 5, 1, 4], exposure=10.0 ** np.array([-5, -3, -1, 1, 3, 5])))
     assert np.all(np.isfinite(rule([0, 1, 100], 1.0)))
     assert np.all(np.diff(rule([0, 1, 100], 1.0)) >= 0)
+
+
+def test_nodes_further_apart_than_the_noise_are_said_to_be_too_few() -> None:
+    with pytest.warns(UserWarning, match=r"300 nodes, 21\.2 deviations of a count's noise apart: .* take npmle"):
+        NpmleEm()(Tally.of([0, 1, 2, 3, 5, 8, 2, 1, 0, 4, 10**7]))

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import digamma
 
 from ebformer.estimators.base import Estimator
-from ebformer.posterior import AnyPrior, Floats
+from ebformer.posterior import AnyPrior, Floats, log_marginal
 from ebformer.prior import GammaPrior, Prior
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
@@ -19,6 +19,8 @@ from ebformer.tally import Tally
 LARGEST_SHAPE = 1e7
 """A gamma of this shape, and of 1000 times the largest count, is a point mass to every purpose: its spread is 0.03
 percent of its mean and 3 percent of the noise of a count."""
+SMALLEST_LOG_SHAPE, STEP = -10.0, 0.5
+"""From where on, and in which steps, log shapes are searched for maxima where exposures differ."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Gamma(Estimator):
     unequal_exposure: ClassVar[bool] = True
 
     def fit(self, tally: Tally) -> BayesRule:
-        """Find the shape at which the profile likelihood is stationary."""
+        """Find the shape at which the profile likelihood is highest."""
         prior, convergence = maximum_likelihood(tally)
         return BayesRule(self.name, prior, convergence=convergence)
 
@@ -81,15 +83,23 @@ def maximum_likelihood(tally: Tally) -> tuple[AnyPrior, Convergence]:
         return float(a * (m @ (digamma_minus_log(x + a) - digamma_minus_log(a) + log_ratio - off / (a + mu_t))))
 
     spread, most = float(m @ ((x - pooled * t) ** 2 - x)), np.log(max(LARGEST_SHAPE, 1e3 * float(x.max())))
-    if spread <= 0 or (x / t).min() == (x / t).max() or score(most) >= 0:
-        return Prior([pooled], [1.0]), Convergence(0.0, steps, True, "what the likelihood gains from unequal rates")
-    low = 0.0
-    while score(low) <= 0:
-        low -= 2.0
-    root = float(brentq(score, low, most, xtol=1e-14, rtol=1e-14))
-    gap, shape = abs(score(root)), float(np.exp(root))
-    meaning = "derivative of the mean log-likelihood in log(shape)"
-    return GammaPrior(shape, shape / mean(shape)), Convergence(gap, steps, gap < 1e-9, meaning)
+    alike, found = tally.common_exposure is not None, list[tuple[AnyPrior, Convergence]]()
+    if (x / t).min() < (x / t).max() and not (alike and spread <= 0):
+        # Units of one exposure have one maximum at most; others may have several, and an infinite shape may be one.
+        low = 0.0 if alike else SMALLEST_LOG_SHAPE
+        while score(low) <= 0:
+            low -= 2.0
+        ladder = np.linspace(low, most, 2 if alike else 1 + int((most - low) / STEP))
+        rises = np.array([score(rung) for rung in ladder])
+        for rung in np.flatnonzero((rises[:-1] > 0) & (rises[1:] <= 0)):
+            root = float(brentq(score, ladder[rung], ladder[rung + 1], xtol=1e-14, rtol=1e-14))
+            gap, shape = abs(score(root)), float(np.exp(root))
+            meaning = "derivative of the mean log-likelihood in log(shape)"
+            found.append((GammaPrior(shape, shape / mean(shape)), Convergence(gap, steps, gap < 1e-9, meaning)))
+    if not found or rises[-1] > 0:
+        meaning = "what the likelihood gains from unequal rates"
+        found.append((Prior([pooled], [1.0]), Convergence(0.0, steps, True, meaning)))
+    return max(found, key=lambda one: float(m @ log_marginal(one[0], x, t))) if len(found) > 1 else found[0]
 
 
 def digamma_minus_log(z: ArrayLike) -> Floats:

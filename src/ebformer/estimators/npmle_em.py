@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -54,6 +55,13 @@ class NpmleEm(Estimator):
         low, high = float(rates.min()), float(rates.max())
         if low == high:
             return BayesRule(self.name, Prior([low], [1.0]), convergence=Convergence(0.0, 0, True, MEANING))
+        apart = 2 * np.sqrt(tally.exposures @ tally.multiplicity / tally.n) * (high**0.5 - low**0.5) / (self.nodes - 1)
+        if apart > 1:
+            warnings.warn(
+                f"npmle-em has {self.nodes} nodes, {apart:.1f} deviations of a count's noise apart: too few for counts "
+                "as far apart as these; take npmle, which needs none",
+                stacklevel=3,
+            )
         theta = np.linspace(np.sqrt(low), np.sqrt(high), self.nodes) ** 2
         distance = deviance(tally.values[:, None], tally.exposures[:, None] * theta)
         # Relative to the nearest node: where exposures differ by decades, all nodes can be too far from x / t for exp.

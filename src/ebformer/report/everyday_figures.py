@@ -114,7 +114,7 @@ def _hang(axes: Axes, tally: Tally, rule: Rule) -> None:
     assert rule.prior is not None
     highest = int(tally.values.max())
     step = 1 + highest // 60
-    edges = np.arange(0, highest + step + 1, step)
+    edges = np.arange(0, highest + step + 1, step, dtype=np.float64)
     observed = np.histogram(tally.values, bins=edges, weights=tally.multiplicity.astype(float))[0]
     fitted = np.zeros(edges.size - 1)
     exposures, cell = np.unique(tally.exposures, return_inverse=True)
@@ -126,7 +126,7 @@ def _hang(axes: Axes, tally: Tally, rule: Rule) -> None:
     else:
         share = np.bincount(cell, weights=tally.multiplicity)
     for t, units in zip(exposures, share, strict=True):
-        fitted += units * np.diff(marginal_cdf(rule.prior, edges[1:] - 1.0, np.full(edges.size - 1, t)), prepend=0.0)
+        fitted += units * np.diff(marginal_cdf(rule.prior, edges[1:] - 1, np.full(edges.size - 1, t)), prepend=0.0)
     fitted = np.sqrt(np.maximum(fitted, 0.0))
     middle = edges[:-1] + (step - 1) / 2
     axes.bar(middle, -np.sqrt(observed), bottom=fitted, width=0.85 * step, color=MUTED, alpha=0.7, linewidth=0)
