@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -235,20 +236,32 @@ def test_a_closed_pipe_is_left_quietly(league: Path) -> None:
     assert saved.exists()
 
 
-def test_ctrl_c_while_writing_leaves_no_trace(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("end", "deaf"),
+    [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGHUP, True)],
+)
+def test_a_signal_while_writing_leaves_no_trace(tmp_path: Path, end: signal.Signals, deaf: bool) -> None:
+    """Neither beside the output nor among temporary files, also in the background, where processes ignore Ctrl-C."""
     duckdb.sql("SELECT i % 40 AS goals, i AS id FROM range(20000000) AS r(i)").write_parquet(
         str(tmp_path / "in.parquet")
     )
+    (tmp_path / "temporary").mkdir()
+
+    def ears() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN if deaf else signal.SIG_DFL)
+        signal.signal(end, signal.SIG_DFL)
+
     command = [sys.executable, "-m", "ebformer", "estimate", "in.parquet", "--count", "goals", "-o", "out.csv"]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, preexec_fn=attentive) as process:
+    environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, preexec_fn=ears, env=environment) as process:
         while process.poll() is None and not any(path.name.startswith(".out.csv") for path in tmp_path.iterdir()):
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(end)
         assert process.stderr is not None
         remarks = process.stderr.read().decode()
-    assert process.returncode == 130, remarks
+    assert process.returncode == 128 + end, remarks
     assert remarks.strip() == "ebformer: interrupted, no file was written"
-    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["in.parquet", "temporary"]
 
 
 INTERRUPTED_IN = """
@@ -298,6 +311,18 @@ def one_core() -> Iterator[None]:
     os.sched_setaffinity(0, {min(cores)})
     yield
     os.sched_setaffinity(0, cores)
+
+
+def test_what_nohup_ignores_is_ignored() -> None:
+    command = [sys.executable, "-m", "ebformer", "estimate", "-", "--method", "gamma"]
+    ignoring = partial(signal.signal, signal.SIGHUP, signal.SIG_IGN)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=ignoring) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"goals\n" + b"1\n" * 1_000_000)  # more than a pipe holds: once through, it is reading
+        process.stdin.flush()
+        process.send_signal(signal.SIGHUP)
+        process.communicate()
+    assert process.returncode == 0
 
 
 @pytest.mark.usefixtures("one_core")

@@ -7,11 +7,13 @@ import os
 import signal
 import sys
 import warnings
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import NoReturn
 
 import click
 
+from ebformer.cli.signals import exit_code, heed_signals
 from ebformer.errors import EbformerError
 
 COMMANDS = {
@@ -91,7 +93,7 @@ def ebformer() -> None:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit: 0 done, 1 a complaint, 2 wrong usage, 130 Ctrl-C, 141 broken pipe."""
+    """Run the command line and exit: 0 done, 1 a complaint, 2 wrong usage, 128 + a signal: 130 Ctrl-C, 141 a pipe."""
     sys.exit(_exit_code(arguments))
 
 
@@ -100,6 +102,7 @@ def _exit_code(arguments: list[str] | None) -> int:
     if sys.stdout is None:  # the next file to be opened would take its place
         click.echo("ebformer: standard output is closed: send it to a file, or to /dev/null if not wanted", err=True)
         return 1
+    heed_signals()
     try:
         code = ebformer.main(args=arguments, prog_name="ebformer", standalone_mode=False)
         sys.stdout.flush()
@@ -124,8 +127,9 @@ def _exit_code(arguments: list[str] | None) -> int:
         _flush_or_give_up()
         return 1
     except (KeyboardInterrupt, click.Abort):
-        click.echo("ebformer: interrupted, no file was written", err=True)
-        return 128 + signal.SIGINT
+        with suppress(OSError):  # the terminal may be what has gone
+            click.echo("ebformer: interrupted, no file was written", err=True)
+        return exit_code()
 
 
 def _flush_or_give_up() -> None:

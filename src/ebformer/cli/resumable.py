@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import click
+
+from ebformer.cli.signals import exit_code
 
 
 @contextmanager
 def resumable(how: str) -> Iterator[None]:
-    """Answer Ctrl-C with this advice and exit code 130; elsewhere `ebformer.cli` says that no file was written."""
+    """Answer Ctrl-C with this advice and its exit code; elsewhere `ebformer.cli` says that no file was written."""
     try:
         yield
     except KeyboardInterrupt:
-        click.echo(f"ebformer: interrupted: {how}", err=True)
-        click.get_current_context().exit(130)
+        with suppress(OSError):  # the terminal may be what has gone
+            click.echo(f"ebformer: interrupted: {how}", err=True)
+        click.get_current_context().exit(exit_code())

@@ -1,4 +1,4 @@
-"""Ctrl-C while DuckDB works or input is awaited: it is always heard, and at once.
+"""Ctrl-C, or another signal to end, while DuckDB works or input is awaited: it is always heard, and at once.
 
 DuckDB 2.0 looks for Ctrl-C in the middle of its own work, where the exception may get lost: the query then runs to its
 end as if nothing had happened. So the work goes to a thread of its own, where Python delivers no signals, and the main
@@ -18,6 +18,8 @@ from typing import BinaryIO
 
 import duckdb
 
+ENDS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""The signals that ask a program to end; Windows has no SIGHUP."""
 PAUSE = 0.05
 """Seconds between two requests to stop: one that comes between two queries of the work is not heard. And the longest
 wait for input before Python looks for signals."""
@@ -26,28 +28,30 @@ AT_ONCE = 1 << 20
 
 
 def heeding_ctrl_c(connection: duckdb.DuckDBPyConnection, work: Callable[[], None]) -> None:
-    """Do what `work` asks of the connection; KeyboardInterrupt comes after DuckDB has stopped, never during its work.
+    """Do what `work` asks of the connection; a signal is answered after DuckDB has stopped, never during its work.
 
     >>> connection = duckdb.connect()
     >>> heeding_ctrl_c(connection, lambda: print(connection.sql("SELECT 6 * 7").fetchall()))
     [(42,)]
     """
-    hears_signals = threading.current_thread() is threading.main_thread()
-    if not hears_signals or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    answers = {number: answer for number in ENDS if callable(answer := signal.getsignal(number))}
+    if threading.current_thread() is not threading.main_thread() or not answers:
         work()
         return
-    pressed = threading.Event()
-    signal.signal(signal.SIGINT, lambda *_: pressed.set())
+    heard: list[int] = []
+    for number in answers:
+        signal.signal(number, lambda number, _: heard.append(number))
     try:
         with ThreadPoolExecutor(1) as thread:
             done = thread.submit(work)
             while wait([done], PAUSE).not_done:
-                if pressed.is_set():
+                if heard:
                     connection.interrupt()
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if pressed.is_set():
-        raise KeyboardInterrupt
+        for number, answer in answers.items():
+            signal.signal(number, answer)
+    for number in heard:
+        answers[number](number, None)
     done.result()
 
 

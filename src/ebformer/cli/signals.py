@@ -1,0 +1,26 @@
+"""What ends a command as Ctrl-C does: SIGTERM, which `kill` sends, and SIGHUP, sent when its terminal closes."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+
+_heard: list[int] = []
+
+
+def heed_signals() -> None:
+    """Answer SIGTERM and SIGHUP as Ctrl-C is answered, so that no partial file stays; what nohup ignores is ignored."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+
+
+def exit_code() -> int:
+    """What a shell would say of a process that the signal ended: 130 after Ctrl-C, 143 after SIGTERM."""
+    return 128 + (_heard[-1] if _heard else signal.SIGINT)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _heard.append(number)  # the exception could not tell: DuckDB makes one of its own of it
+    raise KeyboardInterrupt
