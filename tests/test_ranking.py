@@ -43,8 +43,8 @@ def test_the_cells_of_a_grid_are_the_cells_that_ranks_are_counted_in() -> None:
     """And groups whose grids lie between one another's points share them out by their length."""
     grid, other = GridPrior([0.0, 1.0, 4.0], [0.2, 0.5, 0.3]), GridPrior([0.0, 0.5, 2.0], [0.2, 0.5, 0.3])
     after = posterior(grid, [0, 3])
-    np.testing.assert_allclose(cells([after])[0], after.weights, atol=1e-15)
-    both = np.concatenate(cells([after, posterior(other, [1])]))
+    np.testing.assert_allclose(cells([after], np.ones(2, int)), after.weights, atol=1e-15)
+    both = cells([after, posterior(other, [1])], np.ones(3, int))
     edges = np.unique([*grid.edges[1:], *other.edges[1:]])
     inside = np.diff(np.minimum(edges, 2.25).clip(0.25), prepend=0.25) / 2.0  # of the cell from 0.25 to 2.25
     np.testing.assert_allclose(both[1][(edges > 0.25) & (edges <= 2.25)], after.weights[1, 1] * inside[inside > 0])
@@ -111,7 +111,7 @@ def test_others_ahead_of_many_kinds_add_up_one_by_one() -> None:
 
 @pytest.mark.parametrize("units", [1, 3, 40])
 def test_the_cells_of_continuous_posteriors_hold_all_of_them(units: int) -> None:
-    (weights,) = cells([posterior(GammaPrior(2.0, 1.0), np.arange(units))])
+    weights = cells([posterior(GammaPrior(2.0, 1.0), np.arange(units))], np.ones(units, int))
     assert weights.min() >= 0
     assert weights.sum(axis=1) == pytest.approx(np.ones(units), abs=1e-12)
 
@@ -119,7 +119,7 @@ def test_the_cells_of_continuous_posteriors_hold_all_of_them(units: int) -> None
 def test_gamma_posteriors_rank_as_their_draws_do() -> None:
     rng = np.random.default_rng(3)
     after = posterior(GammaPrior(2.0, 1.0), np.array([0, 2, 3, 9, 12]), np.array([1.0, 1.0, 2.0, 2.0, 3.0]))
-    (weights,) = cells([after])
+    weights = cells([after], np.ones(5, int))
     draws = after.sample(200_000, rng)
     order = (-draws).argsort(axis=0).argsort(axis=0)
     np.testing.assert_allclose(expected_rank(weights, np.ones(5, int)), 1 + order.mean(axis=1), atol=0.02)
@@ -129,7 +129,7 @@ def test_gamma_posteriors_rank_as_their_draws_do() -> None:
 def test_groups_with_different_priors_share_one_ladder() -> None:
     low = posterior(Prior([1.0, 2.0], [0.5, 0.5]), np.array([1]))
     high = posterior(Prior([3.0, 4.0], [0.5, 0.5]), np.array([1]))
-    weights = np.concatenate(cells([low, high]))
+    weights = cells([low, high], np.ones(2, int))
     np.testing.assert_allclose(weights.sum(axis=1), 1.0)
     np.testing.assert_allclose(expected_rank(weights, np.ones(2, int)), [2.0, 1.0])
 
@@ -142,9 +142,9 @@ def test_a_ladder_of_many_cells_is_thinned_without_harm(monkeypatch: pytest.Monk
         points = np.sort(rng.gamma(3.0, 1.0, 30))
         groups.append(posterior(GridPrior(points, rng.dirichlet(np.ones(30))), rng.integers(0, 9, 2)))
     ones, most = np.ones(120, int), 1024
-    few = np.concatenate(cells(groups))
+    few = cells(groups, ones)
     monkeypatch.setattr("ebformer.ranking.MOST_CELLS", 10**9)
-    many = np.concatenate(cells(groups))
+    many = cells(groups, ones)
     assert few.shape[1] <= most < many.shape[1]
     np.testing.assert_allclose(few.sum(axis=1), 1.0, atol=1e-12)
     np.testing.assert_allclose(expected_rank(few, ones), expected_rank(many, ones), atol=0.05)

@@ -17,32 +17,41 @@ def gauss_legendre(nodes: int) -> tuple[Floats, Floats]:
 FINE, COARSE = gauss_legendre(24), gauss_legendre(6)
 """For cells that hold many units, and for those that hold less than one."""
 MOST_CELLS = 1024
-"""Units in one cell are ordered at random: few enough for thousands of units, and no cell near the top holds many."""
+"""Units in one cell are ordered at random, so cells near the top must hold few; time and memory ask for few cells."""
 SMALL = 1e-3
 """Below this probability log(1 + p (z - 1)) is summed by its series, whose error is of order p^4."""
 
 
-def cells(posteriors: list[Posterior]) -> list[Floats]:
-    """P(theta_j in cell k) for units of several posteriors on one common ladder of cells, lowest first: [u, k] each.
+def cells(posteriors: list[Posterior], multiplicity: NDArray[np.int64]) -> Floats:
+    """P(theta_j in cell k) on one ladder of cells, lowest first: [u, k] for the u kinds of units of all posteriors.
 
     The cells are the atoms of discrete posteriors and the cells of grids; a continuous posterior is cut at quantiles of
-    its units. Beyond `MOST_CELLS` of them neighbours are taken together, the fewer the nearer they are to the top.
+    its units. Where these are more than `MOST_CELLS`, neighbours are taken together, by how many of the units (as many
+    of each kind as `multiplicity` says) are expected above them.
 
     >>> one = DiscretePosterior(np.array([1.0, 2.0]), np.array([[0.25, 0.75]]))
-    >>> cells([one])[0].tolist()
+    >>> cells([one], np.array([3])).tolist()
     [[0.25, 0.75]]
     """
     edges = np.unique(np.concatenate([_edges(posterior) for posterior in posteriors]))
     if edges.size > MOST_CELLS:
-        ahead = sum(posterior.exceeds(edges).sum(axis=0) for posterior in posteriors)
-        rungs = np.searchsorted(-np.sqrt(ahead), np.linspace(-np.sqrt(ahead[0]), 0.0, MOST_CELLS))
-        edges = edges[np.unique(np.append(np.minimum(rungs, edges.size - 1), edges.size - 1))]
+        units = np.split(multiplicity, np.cumsum([posterior.mean.size for posterior in posteriors])[:-1])
+        ahead = sum(each @ posterior.exceeds(edges) for each, posterior in zip(units, posteriors, strict=True))
+        edges = edges[_rungs(np.sqrt(ahead)) | _rungs(np.log1p(ahead))]
     weights = []
     for posterior in posteriors:
         above = posterior.exceeds(edges)
         above[:, -1] = 0.0  # whatever lies beyond the last quantile belongs to the last cell
         weights.append(-np.diff(above, axis=1, prepend=1.0))
-    return weights
+    return np.concatenate(weights)
+
+
+def _rungs(height: Floats) -> NDArray[np.bool_]:
+    """Which of these heights, falling to 0, to keep as half of `MOST_CELLS` even steps; the last among them."""
+    kept = np.zeros(height.size, dtype=bool)
+    at = np.searchsorted(-height, np.linspace(-height[0], 0.0, MOST_CELLS // 2))
+    kept[np.append(np.minimum(at, height.size - 1), height.size - 1)] = True
+    return kept
 
 
 def _edges(posterior: Posterior) -> Floats:

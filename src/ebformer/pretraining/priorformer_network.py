@@ -13,7 +13,7 @@ from ebformer.pretraining.priorformer_batches import Batch
 from ebformer.transformer.em_track import CHECK, LARGEST_PULL, LEAST_PULL, LOWEST_LOG_WEIGHT, STRIDE, momentum
 from ebformer.transformer.grid import PER_CELL, SPACING
 from ebformer.transformer.kernels import FAR
-from ebformer.transformer.priorformer import LARGEST_LOG_N, SMOOTHED
+from ebformer.transformer.priorformer import LARGEST_LOG_N, MOST_SMOOTHED, SMOOTHED
 from ebformer.transformer.priorformer_block import STATIC_FEATURES, TRACK_FEATURES, PriorformerConfig
 
 
@@ -134,7 +134,7 @@ def smoothed(batch: Batch, log_weights: Tensor) -> Tensor:
     """`priorformer.smoothed` for every tally within its own cells: log-weights [b, a] to log-weights."""
     weights, inside = log_weights.exp(), batch.inside.repeat_interleave(PER_CELL, 1)
     positive = batch.theta > 0.0
-    shared = (SMOOTHED / batch.n).clamp_max(0.25)[:, None] * weights * positive
+    shared = (SMOOTHED / batch.n).clamp_max(MOST_SMOOTHED)[:, None] * weights * positive
     moved = F.pad(shared[:, :-1], (1, 0)) + F.pad(shared[:, 1:], (0, 1)) * positive
     result = (weights - 2.0 * shared + moved) * inside
     return (result / result.sum(-1, keepdim=True)).clamp_min(math.exp(LOWEST_LOG_WEIGHT)).log()

@@ -137,8 +137,8 @@ class Fit:
                 columns["predicted"][at] = ahead.mean
                 columns["predicted_lower"][at], columns["predicted_upper"][at] = ahead.interval(wanted.level)
         if wanted.top is not None:
-            weights = np.concatenate(cells([rule.posterior(x[at], t[at]) for rule, at in asked.blocks()]))
             rows = np.bincount(asked.which, weights=observations.keys.rows).astype(np.int64)
+            weights = cells([rule.posterior(x[at], t[at]) for rule, at in asked.blocks()], rows)
             columns["expected_rank"] = expected_rank(weights, rows)
             columns["p_top"] = p_top(weights, rows, wanted.top)
         return {name: column[asked.which] for name, column in columns.items()}

@@ -55,8 +55,10 @@ MANY = 1e5
 """Units, beyond which the likelihood may object to the answer."""
 POLISH, MOST_POLISH, WORTHWHILE = 20, 200, 6.0
 """EM steps at a time and in all, and the gain in log-likelihood that makes them worth it."""
-SMOOTHED = 256.0
-"""Atoms share their weight with either neighbour, this over n of it and at most a quarter."""
+SMOOTHED, MOST_SMOOTHED = 128.0, 0.3
+"""Atoms share their weight with either neighbour, this over n of it and at most this much."""
+FINER = 4096
+"""Units, beyond which an atom becomes four points instead of two: intervals hold whole cells between points."""
 LARGEST_GRID = 2**17
 """Cells; enough for counts from 0 to a thousand million."""
 
@@ -87,7 +89,7 @@ class Priorformer:
         if tally.exposure is not None:
             order = np.lexsort((x / t, strides(t)))
             x, t, count = x[order], t[order], count[order]
-        theta, weights = spread(*self.read(x, t, count))
+        theta, weights = spread(*self.read(x, t, count), points=2 if tally.n <= FINER else 4)
         scale = mean_in_agreement(float(weights @ theta), x, count) / unit
         return GridPrior(theta * scale, weights)
 
@@ -172,29 +174,30 @@ def smoothed(theta: Array, weights: Array, n: float) -> Array:
 
     A sample of n units cannot place weight as finely as the grid could, and answers that pretend to are too sure.
 
-    >>> smoothed(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.2, 0.0, 0.8, 0.0]), n=256).tolist()
+    >>> smoothed(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.2, 0.0, 0.8, 0.0]), n=512).tolist()
     [0.2, 0.2, 0.4, 0.2]
     """
-    shared = min(0.25, SMOOTHED / n) * np.where(theta > 0.0, weights, 0.0)
+    shared = min(MOST_SMOOTHED, SMOOTHED / n) * np.where(theta > 0.0, weights, 0.0)
     result = weights - 2.0 * shared
     result[1:] += shared[:-1]
     result[:-1] += np.where(theta[:-1] > 0.0, shared[1:], 0.0)
     return np.asarray(result / result.sum())
 
 
-def spread(theta: Array, weights: Array) -> tuple[Array, Array]:
-    """The weight of every atom shared by two points, a quarter of the way to its neighbours; theta = 0 stays.
+def spread(theta: Array, weights: Array, points: int) -> tuple[Array, Array]:
+    """The weight of every atom shared by points that lie evenly on its part of the grid; theta = 0 stays.
 
     An atom stands for the rates around it. Taken for a point, it would make a rate that is nearly its own look like one
     beyond it, so that intervals cover too little. The estimates hardly notice.
 
-    >>> points, weights = spread(np.array([0.0, 16.0]), np.array([0.25, 0.75]))
-    >>> points.round(3).tolist(), weights.tolist()
+    >>> at, weights = spread(np.array([0.0, 16.0]), np.array([0.25, 0.75]), points=2)
+    >>> at.round(3).tolist(), weights.tolist()
     ([0.0, 0.0, 15.875, 16.125], [0.125, 0.125, 0.375, 0.375])
     """
-    points = rate(np.add.outer(coordinate(theta), [-SPACING / 4, SPACING / 4]))
-    points[theta == 0.0] = 0.0
-    return points.ravel(), np.repeat(weights / 2, 2)
+    offset = SPACING * ((np.arange(points) + 0.5) / points - 0.5)
+    at = rate(np.add.outer(coordinate(theta), offset))
+    at[theta == 0.0] = 0.0
+    return at.ravel(), np.repeat(weights / points, points)
 
 
 def polished(likelihood: Likelihood, share: Array, n: float, weights: Array) -> Array:
