@@ -7,10 +7,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import ebformer.cli
 from ebformer.cli import options
+from ebformer.tables.fit import Fit
 
 pty = pytest.importorskip("pty")
 
@@ -59,3 +63,26 @@ def test_nobody_is_shown_a_bar_in_a_pipe(capsys: pytest.CaptureFixture[str], mon
     with options.progress("Estimating", lambda: 40.0):
         time.sleep(0.05)
     assert capsys.readouterr().err == ""
+
+
+def test_answers_are_waited_for_with_a_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks take far longer than the fit, and nothing was shown meanwhile."""
+    shown: list[str] = []
+    plain = Fit.answers
+
+    @contextmanager
+    def watched(task: str, percent: object) -> Iterator[None]:
+        shown.append(task)
+        yield
+        shown.pop()
+
+    def answers(*given: Any) -> Any:
+        assert shown
+        return plain(*given)
+
+    monkeypatch.setattr(options, "progress", watched)
+    monkeypatch.setattr(Fit, "answers", answers)
+    (tmp_path / "in.csv").write_text("goals\n0\n3\n")
+    arguments = ["estimate", str(tmp_path / "in.csv"), "--method", "gamma", "--top", "1", "-o", str(tmp_path / "o.csv")]
+    ebformer.cli.ebformer.main(arguments, standalone_mode=False)
+    assert (tmp_path / "o.csv").exists()

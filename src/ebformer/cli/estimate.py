@@ -103,7 +103,8 @@ def command(
 
 def deliver(file: TableFile, fit: Fit, observations: Observations, wanted: Wanted, output: str | None) -> None:
     """Answer every row: to a file, to a pipe, or as a first look at the terminal."""
-    answers = fit.answers(observations, wanted)
+    with options.progress("Answering", file.connection.query_progress):  # ranks of thousands of units take their time
+        answers = fit.answers(observations, wanted)
     rows = file.table.with_answers(observations.columns, observations.width, observations.keys, answers)
     if output is None and sys.stdout.isatty():
         _first_look(file, rows)
