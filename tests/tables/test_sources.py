@@ -136,6 +136,20 @@ def test_missing_entries_are_refused_or_kept_unanswered(home: str, hole: str) ->
 
 
 @pytest.mark.parametrize("home", HOMES)
+@pytest.mark.parametrize("text", ["NA", "N/A", "#n/a", " ", "."])
+def test_a_group_that_text_calls_missing_is_missing(home: str, text: str) -> None:
+    """NA was a group like any other, though among the counts it was missing."""
+    table = HOMES[home]({"goals": [1, 2, 9, 4], "team": ["a", "a", text, "a"]})
+    with pytest.raises(InputError, match=f"row 3: team is ({text!r}, which means )?missing: fill it in"):
+        shrink(table, "goals", group="team", method="mle")
+    kept = as_columns(shrink(table, "goals", group="team", method="mle", missing="keep"))
+    answers = dict(zip(kept["goals"], kept["estimate"], strict=True))
+    empty = answers.pop(9)
+    assert empty is None or empty != empty
+    assert answers == {1: 1.0, 2: 2.0, 4: 4.0}
+
+
+@pytest.mark.parametrize("home", HOMES)
 @pytest.mark.parametrize(
     ("column", "value", "sentence"),
     [

@@ -16,7 +16,7 @@ from ebformer.tally import LARGEST
 Role = Literal["count", "exposure", "group"]
 Missing = Literal["error", "keep"]
 NO_ANSWER = ("", ".", "na", "n/a", "#n/a", "<na>", "nan", "null", "none")
-"""What a text file writes where a number is missing, in lower case: a point is SAS's, #N/A a spreadsheet's."""
+"""What a text file writes where an entry is missing, in lower case: a point is SAS's, #N/A a spreadsheet's."""
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,12 @@ def complaint(columns: Columns, role: Role, offender: Offender) -> InputError:
 def _trouble(role: Role, value: object) -> str:
     """What is wrong with an entry, and what to do."""
     if value is None or str(value).strip().lower() in NO_ANSWER:
+        called = (
+            f"{value!r}, which means " if isinstance(value, str) and value.strip() else ""
+        )  # who meant Namibia by NA
         return (
-            'missing: fill it in, drop the row, or keep such rows unanswered (--missing keep, in Python missing="keep")'
+            f"{called}missing: fill it in, drop the row, or keep such rows unanswered "
+            '(--missing keep, in Python missing="keep")'
         )
     try:
         number = float(str(value))

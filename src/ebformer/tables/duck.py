@@ -67,7 +67,7 @@ class DuckTable:
         name = columns.role(role)
         assert name is not None
         if role == "group":
-            bad = f"{quoted(name)} IS NULL"
+            bad = f"{self._text(name)} IS NULL"
         else:
             x = self._number(name)
             whole = f"x >= 0 AND x <= {LARGEST} AND x = floor(x)" if role == "count" else "x > 0 AND x < 'inf'"
@@ -118,7 +118,7 @@ class DuckTable:
             exposure = f"CASE WHEN {exposure} > 0 THEN floor(ln({exposure}) / {width!r} * {fineness}) END"
         keys = {"the_count": count, "the_exposure": exposure}
         if columns.group is not None:
-            keys["the_group"] = f"given.{quoted(columns.group)}::VARCHAR"
+            keys["the_group"] = self._text(columns.group)
         return keys
 
     def _is_number(self, name: str) -> bool:
@@ -136,9 +136,17 @@ class DuckTable:
                 f"{name} has entries like {self.unclear[name]!r}, which may mean thousands: "
                 "remove the thousands separators, or end decimals in one more 0"
             )
-        nothing = ", ".join(f"'{text}'" for text in NO_ANSWER)
-        number = f"coalesce(try_cast({column} AS DOUBLE), '-inf'::DOUBLE)"
-        return f"CASE WHEN lower(trim({column})) NOT IN ({nothing}) THEN {number} END"
+        return _unless_missing(column, f"coalesce(try_cast({column} AS DOUBLE), '-inf'::DOUBLE)")
+
+    def _text(self, name: str) -> str:
+        """SQL for a column as VARCHAR: NULL where missing."""
+        column = f"given.{quoted(name)}::VARCHAR"
+        return _unless_missing(column, column)
+
+
+def _unless_missing(text: str, answer: str) -> str:
+    nothing = ", ".join(f"'{entry}'" for entry in NO_ANSWER)
+    return f"CASE WHEN lower(trim({text})) NOT IN ({nothing}) THEN {answer} END"
 
 
 def quoted(name: str) -> str:

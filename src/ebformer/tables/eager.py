@@ -98,7 +98,7 @@ class EagerTable:
         column = self.frame[name]
         texts = np.empty(len(column), dtype=object)
         entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
-        texts[:] = [None if missing or entry != entry else str(entry) for entry, missing in entries]
+        texts[:] = [None if missing or _is_missing(str(entry)) else str(entry) for entry, missing in entries]
         return texts
 
 
@@ -116,7 +116,7 @@ def _number(entry: Any) -> float:
     >>> _number("2.5"), _number("two"), _number(10**400)
     (2.5, -inf, inf)
     """
-    if isinstance(entry, str) and entry.strip().lower() in NO_ANSWER:
+    if isinstance(entry, str) and _is_missing(entry):
         return np.nan
     try:
         return float(entry)
@@ -124,3 +124,7 @@ def _number(entry: Any) -> float:
         return np.inf if entry > 0 else -np.inf
     except (TypeError, ValueError):
         return -np.inf
+
+
+def _is_missing(text: str) -> bool:
+    return text.strip().lower() in NO_ANSWER

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ebformer.binning import SMALL
 from ebformer.errors import InputError
-from ebformer.tables.columns import Columns, Offender, Role
+from ebformer.tables.columns import NO_ANSWER, Columns, Offender, Role
 from ebformer.tables.observations import Distinct
 from ebformer.tally import LARGEST
 
@@ -48,7 +48,7 @@ class SparkTable:
         name = columns.role(role)
         assert name is not None
         if role == "group":
-            good = F.col(_quoted(name)).isNotNull()
+            good = self._text(name).isNotNull()
         else:
             x = self._number(name)
             good = (x >= 0) & (x <= LARGEST) & (x == F.floor(x)) if role == "count" else (x > 0) & (x < float("inf"))
@@ -88,8 +88,15 @@ class SparkTable:
             exposure = F.when(exposure > 0, F.floor(F.log(exposure) / width * fineness).cast("double"))
         keys = {"the_count": count, "the_exposure": exposure}
         if columns.group is not None:
-            keys["the_group"] = F.col(_quoted(columns.group)).cast("string")
+            keys["the_group"] = self._text(columns.group)
         return keys
+
+    def _text(self, name: str) -> Any:
+        """A column as string, null where missing."""
+        from pyspark.sql import functions as F
+
+        text = F.col(_quoted(name)).cast("string")
+        return F.when(~F.lower(F.trim(text)).isin(*NO_ANSWER), text)
 
     def _number(self, name: str) -> Any:
         """A column as double, null where missing."""
