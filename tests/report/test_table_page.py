@@ -165,6 +165,17 @@ def test_the_level_asked_for_is_the_level_shown(tmp_path):
     assert "90 %" not in html
 
 
+def test_a_missing_entry_leaves_a_column_of_numbers_one(tmp_path):
+    """NA made the whole column text, which sorts 10 before 9."""
+    (tmp_path / "t.csv").write_text("team,claims,years\na,9,1.5\nb,10,NA\nc,NA,2\nd,0,1\n")
+    columns = ["--count", "claims", "--exposure", "years", "--missing", "keep"]
+    command = ["ebformer", "report", "t.csv", *columns, "--method", "gamma", "-o", "r.html"]
+    subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, check=True, capture_output=True)
+    html = (tmp_path / "r.html").read_text()
+    for name, number in (("team", ""), ("claims", ' class="number"'), ("years", ' class="number"')):
+        assert f'data-name="{name}"{number}>' in html
+
+
 def test_what_holds_for_all_groups_stands_before_the_first_of_them(tmp_path):
     rows = "".join(f"{'north' if i % 4 else 'south'},{i % 5}\n" for i in range(60))
     (tmp_path / "t.csv").write_text("region,claims\n" + rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ebformer.tables.columns import NO_ANSWER
+
 
 def cell(entry: object) -> str:
     """An entry in the cell of a table: four digits of a fraction, whole numbers whole, nothing where it is missing.
@@ -28,13 +30,13 @@ def percent(level: float) -> str:
 def is_number(entry: object) -> bool:
     """Whether an entry can stand in a column of numbers: it is one, is written like one, or is missing.
 
-    >>> [is_number(entry) for entry in (3, "3.5", "", None, "Ann")]
-    [True, True, True, True, False]
+    >>> [is_number(entry) for entry in (3, "3.5", "", "NA", None, "Ann")]
+    [True, True, True, True, True, False]
     """
     if entry is None or isinstance(entry, int | float):
         return True
     try:
         float(str(entry))
     except ValueError:
-        return str(entry) == ""
+        return str(entry).strip().lower() in NO_ANSWER
     return True
