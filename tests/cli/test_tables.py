@@ -417,6 +417,13 @@ def test_help_has_an_example(command: str) -> None:
     assert f"ebformer {command}" in done.stdout.partition("Example")[2]
 
 
+def test_the_help_of_apply_speaks_of_the_columns_of_the_fit() -> None:
+    said = " ".join(ebformer("apply", "--help").stdout.split())
+    assert said.count("if the column has another name than in the fit") == 3
+    assert "1 for all" not in said
+    assert "up to the binning of exposures that large tables need" in said
+
+
 def on_a_terminal(*arguments: str | Path) -> str:
     """What a command that succeeds shows on a wide terminal."""
     pty = pytest.importorskip("pty")

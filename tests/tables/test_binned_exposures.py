@@ -144,6 +144,7 @@ def test_binning_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any("no estimate moves by more than" in sentence for sentence in said)
     told = about_bins(Fit(observations.columns, {None: BayesRule("oracle", PRIOR)}), observations)  # as `apply` does
     assert "no estimate moves by more than" in told[0]
+    assert "ends of intervals may move more" in told[0]
 
 
 @pytest.mark.parametrize("home", ["polars", "duckdb"])

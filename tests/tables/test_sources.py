@@ -261,6 +261,19 @@ def test_a_fit_refuses_a_group_it_never_saw() -> None:
     other = observe(source_of(pl.DataFrame({"goals": [1], "team": ["Zeta"]})), Columns("goals", group="team"))
     with pytest.raises(InputError, match="group 'Zeta' was not in the fitted table"):
         fit.answers(other, Wanted())
+    pooled = fit_table(observe(source_of(pl.DataFrame(a_table(60))), Columns("goals")), eb.CATALOGUE["npmle"])
+    with pytest.raises(InputError, match="the fit has no groups, so it cannot tell those of column 'team' apart: name"):
+        pooled.answers(other, Wanted())
+
+
+@pytest.mark.parametrize("damage", [{"count": 5}, {"count": None}, {"count": "x", "group": ["a"]}])
+def test_a_fit_whose_columns_have_no_names_is_no_fit(tmp_path: Path, damage: dict[str, object]) -> None:
+    path = tmp_path / "rule.json"
+    fit = fit_table(observe(source_of(pl.DataFrame({"x": [1, 2]})), Columns("x")), eb.CATALOGUE["mle"])
+    fit.save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"columns": damage}))
+    with pytest.raises(InputError, match="is not a saved fit"):
+        type(fit).load(path)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"format": "ebformer-fit", "version": 99}', "not json"])

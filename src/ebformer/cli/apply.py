@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("rule")
 @click.argument("file")
-@options.columns
-@click.option("--group", metavar="COLUMN", help="Groups, if the column has another name than in the fit.")
+@click.option("--count", metavar="COLUMN", help="The counts, if the column has another name than in the fit.")
+@click.option("--exposure", metavar="COLUMN", help="The exposures, if the column has another name than in the fit.")
+@options.missing
+@click.option("--group", metavar="COLUMN", help="The groups, if the column has another name than in the fit.")
 @options.answers
 def command(
     rule: str,
@@ -33,8 +35,9 @@ def command(
 ) -> None:
     """Score the rows of FILE with RULE, a fit that `ebformer estimate --save` kept.
 
-    Nothing is fitted again: the same count and exposure always get the same estimate, whatever else is in FILE. Columns
-    are found by the names they had in the fit, unless you name others.
+    Nothing is fitted again: the same count and exposure always get the same estimate, whatever else is in FILE, up to
+    the binning of exposures that large tables need. Columns are found by the names they had in the fit, unless you name
+    others.
 
     \b
     Example:

@@ -33,6 +33,14 @@ def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return decorate
 
 
+missing = click.option(
+    "--missing",
+    type=click.Choice(["error", "keep"]),
+    default="error",
+    show_default=True,
+    help="Rows with a missing entry: stop with an error, or keep them without answers.",
+)
+
 columns = _options(
     click.option("--count", metavar="COLUMN", help="The counts. May be left out if only one column can hold them."),
     click.option(
@@ -40,13 +48,7 @@ columns = _options(
         metavar="COLUMN",
         help="How long each row was watched (games, policy years), or its expected count.  [default: 1 for all]",
     ),
-    click.option(
-        "--missing",
-        type=click.Choice(["error", "keep"]),
-        default="error",
-        show_default=True,
-        help="Rows with a missing entry: stop with an error, or keep them without answers.",
-    ),
+    missing,
 )
 """--count, --exposure and --missing."""
 

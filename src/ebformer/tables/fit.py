@@ -162,6 +162,11 @@ class Fit:
         """What the rules have to answer for these observations; a group without a rule is refused."""
         number = {name: i for i, (_, names) in enumerate(self.shared) for name in names}
         names, group = observations.groups
+        if list(number) == [None] != names:
+            raise InputError(
+                f"the fit has no groups, so it cannot tell those of column {observations.columns.group!r} apart: "
+                "name no group, or fit with groups"
+            )
         for name in names:
             if name not in number:
                 known = some_of(list(number))
@@ -189,7 +194,12 @@ class Fit:
             rules: dict[str | None, Rule] = {}
             for entry in record["rules"]:
                 rules |= dict.fromkeys(entry["groups"], Rule.from_record(entry["rule"], path))
-            return Fit(Columns(**record["columns"]), rules)
+            columns = Columns(**record["columns"])
+            if not isinstance(columns.count, str) or not all(
+                name is None or isinstance(name, str) for name in (columns.exposure, columns.group)
+            ):
+                raise TypeError("a column without a name")
+            return Fit(columns, rules)
         except EbformerError:
             raise
         except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -235,7 +245,8 @@ def about_bins(fit: Fit, observations: Observations) -> list[str]:
         return []
     return [
         "there are so many exposures that near ones were taken together: "
-        f"no estimate moves by more than {fit.binning_error(observations):.2g} of itself"
+        f"no estimate moves by more than {fit.binning_error(observations):.2g} of itself, "
+        "ends of intervals may move more"
     ]
 
 
