@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ebformer.errors import InputError
 from ebformer.fielddata.sources import read_columns
-from ebformer.tables.columns import Columns, Offender, complaint, usable
+from ebformer.tables.columns import NO_ANSWER, Columns, Offender, complaint, usable
 from ebformer.tally import Tally, whole_numbers
 
 Ints = NDArray[np.int64]
@@ -145,8 +145,10 @@ def _counts(path: str | os.PathLike[str], column: str, entries: list[Any]) -> ND
     numbers = np.array([_number(entry) for entry in entries])
     bad = np.flatnonzero(~usable("count", numbers))
     if bad.size:
-        offender = Offender(entries[bad[0]], int(bad[0]) + 1, bad.size)
-        raise InputError(f"{os.fspath(path)}, {complaint(Columns(column), 'count', offender)}")
+        entry, row = entries[bad[0]], int(bad[0]) + 1
+        if str(entry).strip().lower() in NO_ANSWER:
+            raise InputError(f"{path}: column {column!r} has no entry in row {row}: fill it in or drop the row")
+        raise InputError(f"{path}, {complaint(Columns(column), 'count', Offender(entry, row, bad.size))}")
     return numbers
 
 
