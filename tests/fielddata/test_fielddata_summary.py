@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from ebformer.errors import InputError
+from ebformer.fielddata.holdout import Holdout
 from ebformer.fielddata.scoring import Score
-from ebformer.fielddata.summary import against, means, paired_tests, rankings
+from ebformer.fielddata.summary import against, means, paired_tests, rankings, read_published
 from ebformer.report.fielddata_tables import p_value_tables
-
-pytest.importorskip("choix")
 
 
 def scores(errors: dict[str, list[float]], data: str = "nhl all") -> list[Score]:
@@ -20,6 +19,7 @@ def scores(errors: dict[str, list[float]], data: str = "nhl all") -> list[Score]
     ]
 
 
+HOLDOUTS = [Holdout.of([1], [1], data="nhl all", case=str(1990 + i)) for i in range(4)]
 TABLE = scores({"mle": [10, 10, 10, 10], "npmle": [9, 8, 9, 11], "other": [9.5, 9, 9.5, 9]})
 
 
@@ -55,7 +55,7 @@ def test_published_scores_are_paired_by_case_whatever_their_order(tmp_path):
         "data,case,estimator,rmse_improvement\n"
         "nhl all,1993,theirs,-20\nnhl all,1990,theirs,0\nnhl all,1991,theirs,10\nnhl all,2050,theirs,99\n"
     )
-    rows = {row.ours: row for row in against(TABLE, path)}
+    rows = {row.ours: row for row in against(TABLE, read_published(path, HOLDOUTS))}
     # npmle gains 10, 20, -10 on 1990, 1991, 1993: ahead by 10 on each.
     assert rows["npmle"].difference.mean == pytest.approx(10)
     assert rows["npmle"].difference.units == 3
@@ -63,14 +63,26 @@ def test_published_scores_are_paired_by_case_whatever_their_order(tmp_path):
     path.write_text(
         "data,case,estimator,rmse_improvement\n" + "".join(f"nhl all,{1990 + i},best,{50 + i}\n" for i in range(4))
     )
-    assert all(row.below for row in against(TABLE, path))
+    assert all(row.below for row in against(TABLE, read_published(path, HOLDOUTS)))
 
 
 def test_a_table_about_something_else_is_refused(tmp_path):
     path = tmp_path / "published.csv"
     path.write_text("data,case,estimator,rmse_improvement\ncricket,1990,theirs,1\n")
     with pytest.raises(InputError, match="it has cricket"):
-        against(TABLE, path)
+        read_published(path, HOLDOUTS)
+    path.write_text("data,case,estimator,rmse_improvement\nnhl all,1990,theirs,1\nnhl all,1990,theirs,2\n")
+    with pytest.raises(InputError, match="two scores of theirs on nhl all, 1990"):
+        read_published(path, HOLDOUTS)
+
+
+def test_a_case_where_the_mle_has_no_error_leaves_the_others_their_mean():
+    perfect = [
+        Score("nhl all", "1994", name, 9, 0.0, 0.0, np.nan, np.nan, 0.0, 0.9, 0.1) for name in ("mle", "npmle", "other")
+    ]
+    found = means([*TABLE, *perfect])["nhl all"]["npmle"]
+    assert (found.mean, found.units) == (pytest.approx(7.5), 4)
+    assert np.isnan(means(perfect)["nhl all"]["npmle"].mean)
 
 
 def test_violins_show_every_data_set_and_leave_robbins_out():
@@ -83,7 +95,24 @@ def test_violins_show_every_data_set_and_leave_robbins_out():
         for data in ("nhl all", "mlb bat", "books")
         for score in scores({"mle": [10] * 9, "robbins": [30] * 9, "npmle": rng.normal(9, 0.3, 9).tolist()}, data)
     ]
-    figure = violins(several, "mae")
-    assert [axes.get_title(loc="left").split(" (")[0] for axes in figure.axes] == ["nhl all", "mlb bat", "books"]
-    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["npmle"]
+    for errors in (("mae",), ("rmse", "mae")):
+        figure = violins(several, *errors)
+        shown = [axes for axes in figure.axes if axes.get_visible()]
+        titles = [axes.get_title(loc="left") for axes in shown]
+        assert titles == ["nhl all (9 cases)", "mlb bat (9 cases)", "books (9 cases)"] * len(errors)
+        assert [axes.get_ylabel()[:4].strip() for axes in shown[::3]] == [error.upper() for error in errors]
+        assert [label.get_text() for label in shown[0].get_xticklabels()] == ["npmle"]
+        plt.close(figure)
+
+
+def test_violins_leave_out_cases_without_a_ratio_and_say_so_if_none_is_left():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    from ebformer.report.fielddata_figures import violins
+
+    perfect = [Score("books", "x", name, 9, 0.0, 0.0, np.nan, np.nan, 0.0, 0.9, 0.1) for name in ("mle", "npmle")]
+    good = scores({"mle": [10], "npmle": [9]}, "books")
+    figure = violins([*good, *perfect], "rmse")
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["books (1 case)"]
     plt.close(figure)
+    with pytest.raises(InputError, match="the MLE's error is 0 in every case"):
+        violins(perfect, "rmse")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import click
 import numpy as np
@@ -19,15 +21,19 @@ from ebformer.cli.text_tables import show
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.fielddata import Holdout, Score, baseball, books, classic, evaluate, hockey
-from ebformer.fielddata.summary import against
+from ebformer.fielddata.summary import ERRORS, against, read_published
 from ebformer.report.fielddata_tables import against_tables, p_value_tables, score_tables
+from ebformer.tables.files import check_folder
 
 PICTURES = (".png", ".svg", ".pdf")
 FILES = click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 
-def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
-    """Give a command that loads holdouts the options that score them, and do so."""
+def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) -> Callable[..., None]:
+    """Give a command that loads holdouts the options that score them, and do so.
+
+    `splits` says that its cases are random splits of one table: tests would take them for independent tables.
+    """
 
     @click.option("--estimators", metavar="NAMES", help="Methods, comma-separated.  [default: all but minimax]")
     @click.option(
@@ -37,16 +43,15 @@ def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
     )
     @click.option(
         "--error",
-        type=click.Choice(["rmse", "mae"]),
-        default="rmse",
-        show_default=True,
-        help="The error to rank and test by.",
+        type=click.Choice(ERRORS),
+        help="The error to rank, test and draw by.  [default: each]",
     )
     @click.option(
         "--against",
         "published",
         type=click.Path(exists=True, dir_okay=False),
-        help="Compare with these scores (CSV), case by case.",
+        help="Compare with these scores, case by case: a CSV with data, case, estimator, rmse_improvement and "
+        "mae_improvement (with --error, one of the two), such as -o writes.",
     )
     @click.option(
         "--thinned", is_flag=True, help="Split the first counts in two at random, instead of predicting the later ones."
@@ -58,7 +63,7 @@ def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
     )
     def scored(
         estimators: str | None,
-        error: str,
+        error: str | None,
         published: str | None,
         thinned: bool,
         jobs: int,
@@ -66,28 +71,35 @@ def scoring_options(load: Callable[..., list[Holdout]]) -> Callable[..., None]:
         figure: Path | None,
         **options: Any,
     ) -> None:
-        for path in (output, figure):
-            if path is not None and not path.parent.is_dir():
-                raise InputError(f"there is no folder {path.parent}: make it, or choose another output")
-        if figure is not None and figure.suffix.lower() not in PICTURES:
-            raise InputError(f"{figure} ends in {figure.suffix or 'no suffix'}: name a {', '.join(PICTURES)} file")
+        check_outputs(output, figure, [*options.get("files", ()), options.get("file"), published])
         if thinned and published is not None:
             raise InputError(
                 "--against pairs scores of the second look, which --thinned leaves out: give one of the two"
             )
+        methods, errors = chosen(estimators), ERRORS if error is None else (error,)
+        if figure is not None:
+            from ebformer.report.fielddata_figures import drawn, violins
+
+            drawn(methods)  # now, not after the work
         holdouts = load(**options)
-        scores = run(halved(holdouts) if thinned else holdouts, estimators, jobs)
+        if not holdouts:
+            raise InputError("there is nothing to score: no unit in the files is of the kind asked for in both counts")
+        holdouts = halved(holdouts) if thinned else holdouts
+        theirs = {
+            each: read_published(published, holdouts, f"{each}_improvement") for each in errors if published is not None
+        }
+        scores = run(holdouts, methods, jobs)
         if output is not None:
             write(scores, output)
-        if figure is not None:
-            from ebformer.report.fielddata_figures import violins
-
-            violins(scores, error).savefig(figure)
-        printed = [*score_tables(scores, error), *p_value_tables(scores, error)]
-        if published is not None:
-            printed += against_tables(against(scores, published, f"{error}_improvement"), error)
+        printed = score_tables(scores, errors, splits)
+        for each in errors:
+            printed += [] if splits else p_value_tables(scores, each)
+        for each, of in theirs.items():
+            printed += against_tables(against(scores, of, f"{each}_improvement"), each)
         for table in printed:
             show(table)
+        if figure is not None:
+            violins(scores, *errors).savefig(figure)
 
     scored.__name__, scored.__doc__ = load.__name__, load.__doc__
     scored.__click_params__ = [*scored.__click_params__, *getattr(load, "__click_params__", [])]  # type: ignore[attr-defined]
@@ -128,7 +140,8 @@ def nhl(files: Sequence[Path], data_dir: Path | None, position: Sequence[str], c
       ebformer fielddata nhl NHL_1990.csv NHL_1991.csv NHL_1992.csv -o scores.csv
       ebformer fielddata nhl --position center --position winger --estimators npmle,priorformer
     """
-    return [pair for each in position or hockey.POSITIONS for pair in hockey.load(files, each, count, data_dir)]
+    positions = dict.fromkeys(position or hockey.POSITIONS)
+    return [pair for each in positions for pair in hockey.load(files, each, count, data_dir)]
 
 
 @command.command()
@@ -147,7 +160,8 @@ def mlb(files: Sequence[Path], data_dir: Path | None, role: Sequence[str], tripl
       ebformer fielddata mlb 1990*.EV[AN] --role bat
       ebformer fielddata mlb --role pitch --no-triples --estimators npmle,priorformer
     """
-    return [season for each in role or baseball.ROLES for season in baseball.load(files, each, triples, data_dir)]
+    roles = dict.fromkeys(role or baseball.ROLES)
+    return [season for each in roles for season in baseball.load(files, each, triples, data_dir)]
 
 
 @command.command(name="books")
@@ -168,7 +182,7 @@ def of_books(files: Sequence[Path], data_dir: Path | None) -> list[Holdout]:
 
 
 @command.command(name="classic")
-@scoring_options
+@partial(scoring_options, splits=True)
 @click.argument("dataset")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the thinnings.")
 def of_classic(dataset: str, data_dir: Path | None, seed: int) -> list[Holdout]:
@@ -177,6 +191,11 @@ def of_classic(dataset: str, data_dir: Path | None, seed: int) -> list[Holdout]:
     The split is repeated 20 times.
     DATASET is claims, accidents or horse-kicks, which ship with ebformer (see `ebformer datasets`), or a table in the
     folder classic/ of the data. A name that does not exist gets the list.
+
+    \b
+    Examples:
+      ebformer fielddata classic claims
+      ebformer fielddata classic horse-kicks --estimators gamma,npmle --seed 1
     """
     return classic.load(dataset, np.random.default_rng(seed), data_dir=data_dir)
 
@@ -191,11 +210,6 @@ def of_table(file: Path, data_dir: Path | None, before: str, after: str, ratio: 
     """Two columns of your own table (CSV or Parquet), one row per unit.
 
     \b
-
-    \b
-    Examples:
-      ebformer fielddata classic claims
-      ebformer fielddata classic horse-kicks --estimators gamma,npmle --seed 1
     Example:
       ebformer fielddata table mine.csv --before spring --after autumn --estimators gamma,npmle,priorformer
     """
@@ -220,18 +234,42 @@ def everything(data_dir: Path | None) -> list[Holdout]:
 
 
 def halved(holdouts: Sequence[Holdout]) -> list[Holdout]:
-    """The first look of the same units, thinned into two: what moved between the two looks no longer counts."""
-    rng = np.random.default_rng(0)
-    return [Holdout.thinned(one.tally, 0.5, rng, f"{one.data}, thinned", one.case) for one in holdouts]
+    """The first look of the same units, thinned into two: what moved between the two looks no longer counts.
+
+    Each case has a seed of its own, so that its split does not depend on what else is scored.
+    """
+    return [
+        Holdout.thinned(
+            one.tally,
+            0.5,
+            np.random.default_rng(crc32(f"{one.data}, {one.case}".encode())),
+            f"{one.data}, thinned",
+            one.case,
+        )
+        for one in holdouts
+    ]
 
 
-def run(holdouts: Sequence[Holdout], names: str | None, jobs: int) -> list[Score]:
+def check_outputs(output: Path | None, figure: Path | None, inputs: Sequence[str | Path | None]) -> None:
+    """Complain now, not after the work, about files that cannot be written or that would replace another."""
+    taken = {os.path.realpath(path) for path in inputs if path is not None}
+    for path in (output, figure):
+        if path is not None:
+            check_folder(str(path))
+            if os.path.realpath(path) in taken:
+                raise InputError(f"cannot write {path}, which is another file of this command: name another output")
+            taken.add(os.path.realpath(path))
+    if figure is not None and figure.suffix.lower() not in PICTURES:
+        raise InputError(f"{figure} ends in {figure.suffix or 'no suffix'}: name a {', '.join(PICTURES)} file")
+
+
+def run(holdouts: Sequence[Holdout], methods: Mapping[str, Estimator], jobs: int) -> list[Score]:
     """Score with a progress bar on stderr."""
     columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     scores: list[Score] = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=len(holdouts))
-        for batch in evaluate(holdouts, chosen(names), min(jobs, len(holdouts))):
+        for batch in evaluate(holdouts, methods, min(jobs, len(holdouts))):
             scores += batch
             progress.advance(task, len({(score.data, score.case) for score in batch}))
     return scores

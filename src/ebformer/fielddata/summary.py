@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +12,19 @@ from ebformer.arena.paired_t import PairedT, paired_t
 from ebformer.arena.plackett_luce import PlackettLuce, plackett_luce
 from ebformer.arena.summary import Interval, Paired, interval
 from ebformer.errors import InputError
+from ebformer.fielddata.holdout import Holdout
 from ebformer.fielddata.scoring import Score
 from ebformer.fielddata.sources import FilePath, read_columns
 
+ERRORS = ("rmse", "mae")
+"""What methods are ranked and tested by, as in the paper."""
+
 
 def pair(scores: Iterable[Score], column: str = "rmse") -> dict[str, Paired]:
-    """For each data set, one number per case and method; the case is the unit of every interval and test."""
+    """For each data set, one number per case and method; the case is the unit of every interval and test.
+
+    A case without a number for any method, as all gains are where the MLE's error is 0, is left out, unless all are.
+    """
     by_data: dict[str, dict[str, dict[str, float]]] = {}
     for score in scores:
         by_data.setdefault(score.data, {}).setdefault(score.case, {})[score.estimator] = getattr(score, column)
@@ -24,7 +32,9 @@ def pair(scores: Iterable[Score], column: str = "rmse") -> dict[str, Paired]:
     for data, cases in by_data.items():
         names = tuple(next(iter(cases.values())))
         values = np.array([[case[name] for name in names] for case in cases.values()])
-        tables[data] = Paired(names, tuple(range(len(cases))), values)
+        known = ~np.isnan(values).all(axis=1)
+        values = values[known] if known.any() else values
+        tables[data] = Paired(names, tuple(range(len(values))), values)
     return tables
 
 
@@ -70,22 +80,31 @@ class Against(NamedTuple):
         return self.difference.high < 0
 
 
-def against(scores: Sequence[Score], path: FilePath, column: str = "rmse_improvement") -> list[Against]:
-    """Pair our scores with a table of others' (columns data, case, estimator and `column`), over the cases in both."""
+Published = Mapping[str, Mapping[str, Mapping[str, float]]]
+"""Others' scores by data set, method and case."""
+
+
+def read_published(path: FilePath, holdouts: Iterable[Holdout], column: str = "rmse_improvement") -> Published:
+    """Others' scores (columns data, case, estimator and `column`), or an `InputError` if none is of a holdout here."""
     table = read_columns([path], ["data", "case", "estimator", column])
     theirs: dict[str, dict[str, dict[str, float]]] = {}
     for data, case, name, number in zip(*(entries.tolist() for entries in table.values()), strict=True):
-        theirs.setdefault(data, {}).setdefault(name, {})[str(case)] = float(number)
+        by_case = theirs.setdefault(str(data), {}).setdefault(str(name), {})
+        if by_case.setdefault(str(case), float(number)) != float(number):
+            raise InputError(f"{path} has two scores of {name} on {data}, {case}: leave one of them out")
+    if not any(one.case in by_case for one in holdouts for by_case in theirs.get(one.data, {}).values()):
+        raise InputError(f"{path} has none of the cases to be scored here: it has {', '.join(theirs)}")
+    return theirs
+
+
+def against(scores: Iterable[Score], theirs: Published, column: str = "rmse_improvement") -> list[Against]:
+    """Pair our scores with others', over the cases in both."""
     ours: dict[str, dict[str, dict[str, float]]] = {}
     for score in scores:
         ours.setdefault(score.data, {}).setdefault(score.estimator, {})[score.case] = getattr(score, column)
     rows = []
-    for data in ours.keys() & theirs.keys():
-        for (name, by_case), (other, of) in ((a, b) for a in ours[data].items() for b in theirs[data].items()):
-            both = sorted(by_case.keys() & of.keys())
-            if both:
+    for data in ours:
+        for (name, by_case), (other, of) in product(ours[data].items(), theirs.get(data, {}).items()):
+            if both := sorted(by_case.keys() & of.keys()):
                 rows.append(Against(data, name, other, interval(np.array([by_case[c] - of[c] for c in both]))))
-    if not rows:
-        raise InputError(f"{path} has none of the cases scored here: it has {', '.join(theirs)}")
-    order = list(ours)
-    return sorted(rows, key=lambda row: order.index(row.data))
+    return rows

@@ -9,15 +9,18 @@ from ebformer.arena.paired_t import show_p
 from ebformer.arena.summary import Interval
 from ebformer.estimators.catalogue import CLASSICAL
 from ebformer.fielddata.scoring import Score
-from ebformer.fielddata.summary import Against, means, paired_tests, rankings
+from ebformer.fielddata.summary import ERRORS, Against, means, paired_tests, rankings
 from ebformer.report.arena_tables import TextTable
 
 
-def score_tables(scores: Sequence[Score], error: str = "rmse") -> list[TextTable]:
-    """One table per data set, one row per method."""
+def score_tables(scores: Sequence[Score], errors: Sequence[str] = ERRORS, splits: bool = False) -> list[TextTable]:
+    """One table per data set, one row per method, ranked by each of the errors.
+
+    `splits` says that the cases of a data set are random splits of one table, and not a sample of tables.
+    """
     rmse, mae = means(scores, "rmse_improvement"), means(scores, "mae_improvement")
     log_score, coverage, seconds = (means(scores, column) for column in ("log_score", "coverage", "seconds"))
-    strength = rankings(scores, error)
+    strength = {error: rankings(scores, error) for error in errors}
     tables = []
     for data, methods in rmse.items():
         rows = [
@@ -25,7 +28,7 @@ def score_tables(scores: Sequence[Score], error: str = "rmse") -> list[TextTable
                 name,
                 show_interval(rmse[data][name]),
                 show_interval(mae[data][name]),
-                f"{strength[data][name]:.2f}",
+                *(f"{strength[error][data][name]:.2f}" for error in errors),
                 _known(log_score[data][name].mean, ".4f"),
                 _known(coverage[data][name].mean, ".3f"),
                 f"{1000 * seconds[data][name].mean:.1f}",
@@ -33,13 +36,17 @@ def score_tables(scores: Sequence[Score], error: str = "rmse") -> list[TextTable
             for name in methods
         ]
         cases = next(iter(methods.values())).units
-        spread = f"mean of {cases} cases with 95 % interval" if cases > 1 else "one case"
+        spread = f"mean of {cases} {'random splits of one table' if splits else 'cases'} with 95 % interval"
+        notes = [f"P-L {error.upper()}: Plackett-Luce, {strength[error][data].note}." for error in errors]
+        notes.append("Coverage is that of 90 % predictive intervals.")
+        if splits:
+            notes.append(f"{cases} random splits of one table: intervals tell of the splitting alone.")
         tables.append(
             TextTable(
-                f"{data}: percent better than MLE, {spread}",
-                ("method", "RMSE", "MAE", "P-L", "log score", "coverage", "ms"),
+                f"{data}: percent better than MLE, {spread if cases > 1 else 'one case'}",
+                ("method", "RMSE", "MAE", *(f"P-L {error.upper()}" for error in errors), "log score", "coverage", "ms"),
                 tuple(rows),
-                (f"P-L: Plackett-Luce by {error.upper()}, {strength[data].note}; coverage of 90 % intervals.",),
+                tuple(notes),
             )
         )
     return tables
@@ -71,7 +78,7 @@ def against_tables(rows: Sequence[Against], error: str = "rmse") -> list[TextTab
         cases = next(iter(cells.values())).difference.units
         tables.append(
             TextTable(
-                f"{data}: {error.upper()} improvement, ours minus theirs, {cases} cases in common",
+                f"{data}: {error.upper()} improvement, ours minus theirs, {cases} case{'s'[: cases != 1]} in common",
                 ("ours", *theirs),
                 tuple((name, *(_marked(cells[name, other]) for other in theirs)) for name in ours),
                 ("! marks what is below zero beyond the 95 % interval.",),
@@ -81,11 +88,13 @@ def against_tables(rows: Sequence[Against], error: str = "rmse") -> list[TextTab
 
 
 def show_interval(of: Interval, sign: str = "") -> str:
-    """The mean and half of the interval's width.
+    """The mean and half of the interval's width; a bar where no mean is known, as gains over an MLE without error.
 
     >>> show_interval(Interval(1.234, 1.0, 1.5, 20), sign="+")
     '+1.23 ± 0.25'
     """
+    if of.mean != of.mean:
+        return "-"
     mean = round(of.mean, 2) + 0.0  # so that what rounds to zero has no minus
     return f"{mean:{sign}.2f}" + ("" if of.units < 2 else f" ± {of.half_width:.2f}")
 
