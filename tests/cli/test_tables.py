@@ -260,7 +260,7 @@ def test_a_signal_while_writing_leaves_no_trace(tmp_path: Path, end: signal.Sign
         assert process.stderr is not None
         remarks = process.stderr.read().decode()
     assert process.returncode == 128 + end, remarks
-    assert remarks.strip() == "ebformer: interrupted, no file was written"
+    assert remarks.strip() == "ebformer: interrupted, no unfinished file was left"
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["in.parquet", "temporary"]
 
 
@@ -286,7 +286,7 @@ def interrupted_in(function: str, *arguments: str, folder: Path) -> tuple[str, s
 
 def test_where_ctrl_c_is_said_to_leave_no_file_there_is_none(league: Path) -> None:
     folder, fitted = league.parent, ["--count", "goals", "--method", "gamma"]
-    none = ("ebformer: interrupted, no file was written", set[str]())
+    none = ("ebformer: interrupted, no unfinished file was left", set[str]())
     estimate = ["estimate", "league.csv", *fitted, "-o", "out.csv", "--save", "rule.json"]
     assert interrupted_in("ebformer.tables.fit.remarks", *estimate, folder=folder) == none
     assert interrupted_in("ebformer.tables.checking.verdict_of", *estimate, folder=folder) == none
@@ -337,7 +337,7 @@ def test_ctrl_c_while_waiting_for_input() -> None:
         assert process.stderr is not None
         remarks = process.stderr.read().decode()
     assert process.returncode == 130
-    assert remarks.strip() == "ebformer: interrupted, no file was written"
+    assert remarks.strip() == "ebformer: interrupted, no unfinished file was left"
 
 
 def test_the_model_check_speaks_up() -> None:

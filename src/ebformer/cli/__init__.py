@@ -128,7 +128,7 @@ def _exit_code(arguments: list[str] | None) -> int:
         return 1
     except (KeyboardInterrupt, click.Abort):
         with suppress(OSError):  # the terminal may be what has gone
-            click.echo("ebformer: interrupted, no file was written", err=True)
+            click.echo("ebformer: interrupted, no unfinished file was left", err=True)
         return exit_code()
 
 

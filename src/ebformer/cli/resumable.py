@@ -12,7 +12,7 @@ from ebformer.cli.signals import exit_code
 
 @contextmanager
 def resumable(how: str) -> Iterator[None]:
-    """Answer Ctrl-C with this advice and its exit code; elsewhere `ebformer.cli` says that no file was written."""
+    """Answer Ctrl-C with this advice and its exit code; elsewhere `ebformer.cli` says that none is left unfinished."""
     try:
         yield
     except KeyboardInterrupt:
