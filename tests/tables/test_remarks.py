@@ -64,13 +64,13 @@ def test_few_rows_are_remarked_on_only_where_a_method_learns_from_them(method: s
 
 def test_shrink_warns_where_the_command_line_would_speak() -> None:
     with pytest.warns(ModelWarning, match="most counts are multiples of 10"):
-        shrink(two_kinds().with_columns(goals=10 * (pl.col("goals") % 9 + 1)), "goals", method="npmle")
+        shrink(two_kinds().with_columns(goals=10 * (pl.col("goals") % 9 + 1)), "goals", method="gamma")
 
 
 def test_intervals_of_npmle_come_with_a_doubt() -> None:
     table = two_kinds(200)
     with pytest.warns(ModelWarning, match="intervals of npmle are too narrow"):
-        shrink(table, "goals", method="npmle", interval=0.9)
+        shrink(table, "goals", method="npmle")
     observations = observe(source_of(table), Columns("goals"))
     assert narrow_intervals(fit_table(observations, eb.CATALOGUE["gamma"])) == []
 

@@ -59,8 +59,7 @@ def shrink(
     fit = fit_table(observations, find(method))
     room_for(fit.new_columns(wanted), source.names)
     checks = check_fit(fit, observations, np.random.default_rng(0))
-    doubts = narrow_intervals(fit) if interval is not None or above is not None else []
-    for sentence in doubts + remarks(fit, observations) + warnings_of(checks, group):
+    for sentence in narrow_intervals(fit) + remarks(fit, observations) + warnings_of(checks, group):
         warnings.warn(sentence, ModelWarning, stacklevel=2)
     answers = fit.answers(observations, wanted)
     shrunken: Frame = source.with_answers(columns, observations.width, observations.keys, answers)
