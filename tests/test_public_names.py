@@ -28,6 +28,11 @@ def test_the_version_is_that_of_the_project() -> None:
     assert ebformer.__version__ == project["version"]
 
 
+def test_what_is_raised_and_warned_of_can_be_caught_by_a_public_name() -> None:
+    assert issubclass(ebformer.InputError, ebformer.EbformerError)
+    assert issubclass(ebformer.ModelWarning, UserWarning)
+
+
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'shrinkage'"):
         _ = ebformer.shrinkage

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ebformer.channel import Poisson as Poisson
+    from ebformer.check import ModelWarning as ModelWarning
     from ebformer.errors import EbformerError as EbformerError
+    from ebformer.errors import InputError as InputError
     from ebformer.estimators.base import Estimator as Estimator
     from ebformer.estimators.catalogue import CATALOGUE as CATALOGUE
     from ebformer.estimators.catalogue import estimator as estimator
@@ -53,8 +55,10 @@ HOMES = {
     "Estimator": "estimators.base",
     "Gamma": "estimators.gamma",
     "GammaPrior": "prior",
+    "InputError": "errors",
     "Minimax": "estimators.minimax",
     "Mle": "estimators.mle",
+    "ModelWarning": "check",
     "Npmle": "estimators.npmle",
     "NpmleEm": "estimators.npmle_em",
     "Oracle": "estimators.oracle",

@@ -27,7 +27,11 @@ RELEVANT = 0.02
 
 
 class ModelWarning(UserWarning):
-    """The Poisson model with a mixing distribution does not describe the counts."""
+    """The answers need a caveat: few rows, intervals too narrow, or a model that does not describe the counts.
+
+    >>> import warnings
+    >>> warnings.simplefilter("ignore", ModelWarning)  # for those who have read it
+    """
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,14 @@ class EbformerError(Exception):
 
 
 class InputError(EbformerError, ValueError):
-    """The observations, a prior or an option cannot be used as given."""
+    """The observations, a prior or an option cannot be used as given.
+
+    >>> from ebformer.prior import Prior
+    >>> Prior([1.0], [0.5])
+    Traceback (most recent call last):
+    ...
+    ebformer.errors.InputError: the weights of a prior add up to 1, not 0.5
+    """
 
 
 class NoPriorError(EbformerError, TypeError):

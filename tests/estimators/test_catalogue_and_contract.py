@@ -110,6 +110,20 @@ def test_a_strangers_honest_method_passes() -> None:
     assert eb.check_estimator(Pooled()) == tuple(LAWS)
 
 
+def test_a_method_that_has_nothing_but_a_fit_promises_nothing() -> None:
+    class Halved(eb.Estimator):
+        """Half of the mean for everybody."""
+
+        def fit(self, tally: eb.Tally) -> BayesRule:
+            return BayesRule(self.name, eb.Prior([tally.values @ tally.multiplicity / tally.n / 2], [1.0]))
+
+    method = Halved()
+    assert (method.name, method.monotone, method.answers_unseen, method.unequal_exposure) == ("halved", *[False] * 3)
+    assert eb.estimate([1, 3], method=method).tolist() == [1.0, 1.0]
+    with pytest.raises(eb.EbformerError, match="halved treats all units alike and cannot use unequal exposures"):
+        eb.estimate([1, 3], [1.0, 2.0], method=method)
+
+
 class GappyRule(FallingRule):
     """No number where a unit has count 4."""
 
@@ -234,6 +248,13 @@ def test_an_unknown_name_gets_the_closest_one(name: str, complaint: str) -> None
         estimator(name)
     with pytest.raises(KeyError):
         CATALOGUE[name]
+
+
+def test_what_is_no_name_and_no_prior_is_refused() -> None:
+    with pytest.raises(InputError, match="None is no name of a method: give one as text, such as 'gamma'"):
+        estimator(None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="the prior of the oracle is 3: give a Prior or a GammaPrior"):
+        eb.Oracle(3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method", [None, eb.Gamma, 3])

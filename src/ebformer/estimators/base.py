@@ -27,13 +27,18 @@ class Estimator(ABC):
     """
 
     name: ClassVar[str]
-    """Its key in the catalogue."""
-    monotone: ClassVar[bool]
+    """Its key in the catalogue; the name of the class in lower case where it gives none."""
+    monotone: ClassVar[bool] = False
     """The estimate never falls as x grows."""
-    answers_unseen: ClassVar[bool]
+    answers_unseen: ClassVar[bool] = False
     """The rule is meaningful at values that no unit showed."""
-    unequal_exposure: ClassVar[bool]
+    unequal_exposure: ClassVar[bool] = False
     """Units may have exposures that differ."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not hasattr(cls, "name") and "name" not in cls.__annotations__:  # there it may be an option
+            cls.name = cls.__name__.lower()
 
     @abstractmethod
     def fit(self, tally: Tally) -> Rule:

@@ -64,6 +64,8 @@ def estimator(name: str, **options: Any) -> Estimator:
     ...
     ebformer.errors.InputError: there is no method 'npml': did you mean 'npmle'?
     """
+    if not isinstance(name, str):
+        raise InputError(f"{name!r} is no name of a method: give one as text, such as 'gamma'")
     home = CLASSICAL.get(name)
     family = None if home else _shipped().get(name)
     if home is None and family is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.posterior import AnyPrior
 from ebformer.rule import BayesRule
@@ -26,6 +27,10 @@ class Oracle(Estimator):
     unequal_exposure: ClassVar[bool] = True
 
     prior: AnyPrior
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.prior, AnyPrior):
+            raise InputError(f"the prior of the oracle is {self.prior!r}: give a Prior or a GammaPrior")
 
     def at_exposure(self, exposure: float) -> Self:
         """The prior of exposure * theta."""
