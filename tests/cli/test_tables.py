@@ -141,6 +141,7 @@ def test_the_count_column_is_guessed_and_said(tmp_path: Path) -> None:
     unclear = ebformer("estimate", "-", given="games,goals\n3,1\n4,0\n")
     assert unclear.returncode == 1
     assert "several columns could hold the counts (games, goals)" in unclear.stderr
+    assert "the table has no rows" in ebformer("estimate", "-", given="team,goals\n").stderr
 
 
 def test_a_first_line_of_numbers_is_no_header() -> None:

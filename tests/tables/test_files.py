@@ -217,6 +217,8 @@ def test_columns_that_could_hold_counts(tmp_path: Path, header: str, rows: list[
         (b"", "is empty"),
         (b"\n", "is empty"),
         (gzip.compress(b""), "is empty"),
+        (b"\n\na,b\n1,2\n", "begins with a blank line: the first line must hold the names of the columns"),
+        ("a,b\n1,\xa02\n".encode(), "b is .*, with a stray NO-BREAK SPACE: remove it"),
         (b"a,b\n", "the table has no rows"),
         (b"a,b\n1,2\n3\n", "line 3: 1 entry where the header has 2"),
         (b"a,b\n1,2\n3,4,5\n", "line 3: 3 entries where the header has 2"),

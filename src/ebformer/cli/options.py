@@ -97,10 +97,13 @@ answers = _options(
 
 def columns_of(file: TableFile, count: str | None, exposure: str | None = None, group: str | None = None) -> Columns:
     """The columns named; without a count, the only column that can hold one, which is then said aloud."""
-    from ebformer.tables.columns import Columns, the_candidate, told_apart
+    from ebformer.errors import InputError
+    from ebformer.tables.columns import NO_ROWS, Columns, the_candidate, told_apart
 
     if count is None:
         candidates = [name for name in file.table.whole_number_columns() if name not in (exposure, group)]
+        if not candidates and not file.table.rows.limit(1).fetchall():
+            raise InputError(NO_ROWS)
         count = the_candidate(candidates, file.table.names)
         say(f"reading counts from column {count!r}")
     told_apart((count, exposure, group), file.header)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
@@ -126,6 +127,9 @@ def some_of(names: Sequence[object]) -> str:
     return ", ".join(map(str, names[:5])) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
 
 
+NO_ROWS = "the table has no rows: give at least one unit"
+
+
 class Offender(NamedTuple):
     """The first entry that cannot be used, its row (from 1) where rows have an order, and how many rows cannot be."""
 
@@ -153,9 +157,8 @@ def complaint(columns: Columns, role: Role, offender: Offender) -> InputError:
 def _trouble(role: Role, value: object) -> str:
     """What is wrong with an entry, and what to do."""
     if value is None or str(value).strip().lower() in NO_ANSWER:
-        called = (
-            f"{value!r}, which means " if isinstance(value, str) and value.strip() else ""
-        )  # who meant Namibia by NA
+        # Named, for those who meant Namibia by NA.
+        called = f"{value!r}, which means " if isinstance(value, str) and value.strip() else ""
         return (
             f"{called}missing: fill it in, drop the row, or keep such rows unanswered "
             '(--missing keep, in Python missing="keep")'
@@ -169,6 +172,9 @@ def _trouble(role: Role, value: object) -> str:
                 "or between semicolons all with a comma, no thousands separators"
             )
         return f"{value!r}, not a number"
+    # Python reads across a space that DuckDB does not know.
+    if isinstance(value, str) and (stray := re.search(r"[^\x00-\x7f]", value)):
+        return f"{value!r}, with a stray {unicodedata.name(stray[0], 'character')}: remove it"
     if role == "exposure":
         return f"{value}: exposures must be positive and finite, so correct or drop that row"
     if 0 <= number <= LARGEST:

@@ -257,6 +257,8 @@ def _header(path: str, name: str, gzipped: bool) -> tuple[list[str], str]:
         try:
             lines = (line.decode("utf-8-sig" if number == 0 else "utf-8") for number, line in enumerate(file))
             first = next(lines, "")
+            if not first.strip() and any(line.strip() for line in lines):
+                raise InputError(f"{name} begins with a blank line: the first line must hold the names of the columns")
             if not first.strip():
                 raise InputError(f"{name} is empty: give a table with a header and at least one row")
             if "\0" in first:  # ASCII in UTF-16 is UTF-8 of a kind

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ebformer.binning import FINEST, WIDEST, distinct_rows, fineness
 from ebformer.errors import InputError
-from ebformer.tables.columns import Columns, Missing, Offender, Role, check_policy, complaint, usable
+from ebformer.tables.columns import NO_ROWS, Columns, Missing, Offender, Role, check_policy, complaint, usable
 from ebformer.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -136,7 +136,7 @@ def observe(source: Source, columns: Columns, missing: Missing = "error") -> Obs
         width = FINEST
         found = source.distinct(columns, width)
     if found.rows.size == 0:
-        raise InputError("the table has no rows: give at least one unit")
+        raise InputError(NO_ROWS)
     whole = _check(source, columns, found, width, missing)
     keys = Distinct(
         None if found.group is None else found.group[whole],
