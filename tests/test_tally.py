@@ -95,6 +95,7 @@ def test_a_tally_cannot_be_changed_and_survives_pickling() -> None:
         ([], "counts is empty"),
         ([[1, 2]], "counts has 2 dimensions"),
         ([2**53 + 2], r"counts\[0\] is 9007199254740994: give whole numbers of at most 2\^53"),
+        ([2**53 + 1], r"counts\[0\] is 9007199254740993: give whole numbers of at most 2\^53"),
         ([10**30], r"counts\[0\] is 1e\+30: give whole numbers of at most 2\^53"),
         (np.array(["2020-01-01"], dtype="datetime64[ns]"), r"counts\[0\] .* not a number"),
         (np.ma.array([1, 2], mask=[False, True]), r"counts\[1\] is masked"),

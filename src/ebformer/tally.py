@@ -139,7 +139,8 @@ def whole_numbers(numbers: ArrayLike, name: str) -> NDArray[np.int64]:
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
         limit = "of at most 2^53" if array[at] > LARGEST and np.isfinite(array[at]) else "of at least 0"
-        raise InputError(f"{name}[{at}] is {array[at]:.17g}: give whole numbers {limit}")
+        given = f"{array[at]}" if array.dtype.kind in "iu" else f"{array[at]:.17g}"
+        raise InputError(f"{name}[{at}] is {given}: give whole numbers {limit}")
     return array.astype(np.int64)
 
 

@@ -19,6 +19,7 @@ from ebformer.check import ModelWarning
 from ebformer.errors import EbformerError, ExposureError, InputError, NoPriorError, WeightsError
 from ebformer.estimators.contract import check_estimator
 from ebformer.estimators.pretrained import Pretrained, excess_over_mean
+from ebformer.estimators.priorformer import Priorformer
 from ebformer.posterior import bayes_rule
 from ebformer.prior import Prior
 from ebformer.rule import Rule
@@ -166,6 +167,14 @@ def test_a_saved_rule_answers_the_same_and_refuses_other_weights(folder: Path) -
     (folder / "tiny.safetensors").unlink()
     with pytest.raises(InputError, match="'tiny' is not a shipped network"):
         Rule.load(folder / "rule.json")
+
+
+def test_only_networks_of_the_family_are_offered() -> None:
+    """The transformers were offered priorformer, which they then refused."""
+    with pytest.raises(InputError, match=r"choose among L24r, T24f, T24r$"):
+        Pretrained("foo")
+    with pytest.raises(InputError, match=r"choose among priorformer$"):
+        Priorformer("foo")
 
 
 def test_a_name_in_a_saved_rule_never_becomes_a_path(folder: Path) -> None:

@@ -145,7 +145,7 @@ class Pretrained(Estimator):
     @property
     def network(self) -> Weights[Architecture]:
         """The weights in use."""
-        return zoo.load(self.name) if self.weights is None else self.weights
+        return zoo.load(self.name, "transformer") if self.weights is None else self.weights
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], precision: Precision = "float32") -> Pretrained:

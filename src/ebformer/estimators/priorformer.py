@@ -46,7 +46,7 @@ class Priorformer(Estimator):
     @property
     def network(self) -> priorformer.Priorformer:
         """The network in use."""
-        return ready(zoo.load(self.name) if self.weights is None else self.weights)
+        return ready(zoo.load(self.name, "priorformer") if self.weights is None else self.weights)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Priorformer:

@@ -19,9 +19,9 @@ def names(family: str) -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.safetensors") if weights.family_of(path) == family)
 
 
-def load(name: str) -> Weights[Any]:
-    """The weights of a shipped network, read once."""
-    return _read(_path(name, ".safetensors"))
+def load(name: str, family: str | None = None) -> Weights[Any]:
+    """The weights of a shipped network, read once; a complaint names those of the family that is asked for."""
+    return _read(_path(name, ".safetensors", family))
 
 
 def card(name: str) -> str:
@@ -29,13 +29,13 @@ def card(name: str) -> str:
     return _path(name, ".md").read_text(encoding="utf-8")
 
 
-def _path(name: str, suffix: str) -> Path:
+def _path(name: str, suffix: str, family: str | None = None) -> Path:
     # A name may come from a saved rule, so it is looked up and never turned into a path.
     for path in FOLDER.glob(f"*{suffix}"):
         if path.stem == name:
             return path
-    known = ", ".join(sorted(path.stem for path in FOLDER.glob("*.safetensors"))) or "none"
-    raise InputError(f"{name!r} is not a shipped network: choose among {known}")
+    known = sorted(path.stem for path in FOLDER.glob("*.safetensors")) if family is None else names(family)
+    raise InputError(f"{name!r} is not a shipped network: choose among {', '.join(known) or 'none'}")
 
 
 @functools.cache
