@@ -201,6 +201,17 @@ def test_interval_levels_are_checked(level: float) -> None:
         posterior(GAMMAS[0], 1).interval(level)
 
 
+@pytest.mark.parametrize("prior", [GammaPrior(2.0, 1.0), Prior([1.0, 2.0], [0.5, 0.5])])
+def test_what_cannot_be_drawn_is_refused(prior: Prior | GammaPrior) -> None:
+    after, rng = posterior(prior, [1, 2]), np.random.default_rng(0)
+    for n in (-1, 2.5):
+        with pytest.raises(InputError, match=f"the number of draws is {n}: give a whole number"):
+            after.sample(n, rng)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="draws need a generator of random numbers, not 0: give"):
+        after.sample(3, 0)  # type: ignore[arg-type]
+    assert after.sample(0, rng).shape == (2, 0)
+
+
 @pytest.mark.parametrize(
     ("x", "t", "complaint"),
     [

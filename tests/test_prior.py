@@ -79,7 +79,14 @@ def test_what_is_not_a_prior_is_refused(atoms: list[float], weights: list[float]
         Prior(atoms, weights)
 
 
-@pytest.mark.parametrize(("shape", "rate"), [(0.0, 1.0), (1.0, -1.0), (float("inf"), 1.0), (1.0, float("nan"))])
+@pytest.mark.parametrize(
+    ("shape", "rate"), [(0.0, 1.0), (1.0, -1.0), (float("inf"), 1.0), (1.0, float("nan")), ("a", 1.0)]
+)
 def test_what_is_not_a_gamma_prior_is_refused(shape: float, rate: float) -> None:
     with pytest.raises(InputError, match="give a positive finite number"):
         GammaPrior(shape, rate)
+
+
+def test_a_gamma_prior_is_scaled_by_positive_numbers() -> None:
+    with pytest.raises(InputError, match="a gamma prior is scaled by 0: give a positive number"):
+        GammaPrior(1.0, 1.0).scaled(0)

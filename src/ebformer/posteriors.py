@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -106,6 +106,7 @@ class DiscretePosterior(Posterior):
 
     def _drawn(self, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Which atoms n draws per unit hit: x.shape + (n,)."""
+        check_draws(n, rng)
         below = np.cumsum(self.weights, axis=-1)[..., None, :]
         at = (rng.random((*self.weights.shape[:-1], n, 1)) * below[..., -1:] >= below).sum(axis=-1)
         return np.asarray(np.minimum(at, self.atoms.size - 1))
@@ -180,7 +181,19 @@ class GammaPosterior(Posterior):
         return np.asarray(special.gammaincc(_against(levels, self.shape), levels * _against(levels, self.rate)))
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        check_draws(n, rng)
         return rng.gamma(self.shape[..., None], 1 / self.rate[..., None], size=(*self.shape.shape, n))
+
+
+def check_draws(n: int, rng: np.random.Generator) -> None:
+    """An `InputError` unless n draws can be taken from a generator of random numbers.
+
+    >>> check_draws(2, np.random.default_rng(0))
+    """
+    if not (isinstance(n, Integral) and n >= 0):
+        raise InputError(f"the number of draws is {n!r}: give a whole number of at least 0")
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(f"draws need a generator of random numbers, not {rng!r}: give numpy.random.default_rng(0)")
 
 
 def _against(levels: Floats, parameter: Floats) -> Floats:

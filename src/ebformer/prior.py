@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Self
 
 import numpy as np
@@ -121,8 +122,8 @@ class GammaPrior:
 
     def __post_init__(self) -> None:
         for name, number in (("shape", self.shape), ("rate", self.rate)):
-            if not 0 < number < np.inf:
-                raise InputError(f"the {name} of a gamma prior is {number:g}: give a positive finite number")
+            if not (isinstance(number, Real) and 0 < number < np.inf):
+                raise InputError(f"the {name} of a gamma prior is {number!r}: give a positive finite number")
 
     @property
     def mean(self) -> float:
@@ -136,6 +137,8 @@ class GammaPrior:
 
     def scaled(self, factor: float) -> GammaPrior:
         """The distribution of factor * theta."""
+        if not factor > 0:
+            raise InputError(f"a gamma prior is scaled by {factor!r}: give a positive number")
         return GammaPrior(self.shape, self.rate / factor)
 
     def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:

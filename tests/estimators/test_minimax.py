@@ -108,3 +108,5 @@ def test_theta_max_is_checked(theta_max: float) -> None:
         Minimax(theta_max=theta_max)
     with pytest.raises(InputError, match="theta_max is"):
         least_favourable(theta_max)
+    with pytest.raises(InputError, match="theta_max is 'a': give a positive number"):
+        Minimax(theta_max="a")  # type: ignore[arg-type]

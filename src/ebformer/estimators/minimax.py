@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import ClassVar, Self
 
 from ebformer.errors import InputError
@@ -35,8 +36,9 @@ class Minimax(Estimator):
     theta_max: float | None = None
 
     def __post_init__(self) -> None:
-        if self.theta_max is not None and not 0 < self.theta_max <= LARGEST:
-            raise InputError(f"theta_max is {self.theta_max:g}: give a positive number of at most {LARGEST:g}")
+        given = self.theta_max
+        if given is not None and not (isinstance(given, Real) and 0 < given <= LARGEST):
+            raise InputError(f"theta_max is {given!r}: give a positive number of at most {LARGEST:g}")
 
     def at_exposure(self, exposure: float) -> Self:
         """The bound on the mean count of a unit with this exposure."""
