@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -85,6 +87,16 @@ def test_the_best_is_said_to_be_ahead_only_by_more_than_noise() -> None:
     assert margin([best, far, out]) == ", more than two standard errors ahead"
     assert margin([best, far, near, out]) == "; c within two standard errors"
     assert margin([best, out]) == ""
+
+
+def test_a_network_warns_once_of_a_range_that_every_fold_leaves() -> None:
+    """Each fold has another largest count, so that no two warnings were the same."""
+    counts = Tally.of(np.random.default_rng(0).poisson(4_000.0, 200))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        compare(counts, {name: eb.CATALOGUE[name] for name in ("T24r", "L24r", "mle")}, np.random.default_rng(0))
+    said = [str(warning.message) for warning in heard]
+    assert ["T24r" in said[0], "L24r" in said[1], len(said)] == [True, True, 2], said
 
 
 def test_a_method_that_cannot_take_part_is_named() -> None:

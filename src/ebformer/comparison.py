@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,7 +88,8 @@ def compare(
     refused = []
     for name, method in methods.items():
         try:
-            outcomes = [_fold(method, parts, k, exposure) for k in range(FOLDS)]
+            with _warning_once():
+                outcomes = [_fold(method, parts, k, exposure) for k in range(FOLDS)]
         except EbformerError as error:
             refused.append(Score(name, refusal=str(error)))
         else:
@@ -97,6 +100,16 @@ def compare(
     if not losses:
         raise InputError(f"no method could be fitted to this table: {refused[0].refusal}")
     return _ranked(losses, log_scores) + refused
+
+
+@contextmanager
+def _warning_once() -> Iterator[None]:
+    """Of warnings of one kind pass the first on: the folds of a table differ little, and so do theirs."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        yield
+    for each in {warning.category: warning for warning in reversed(heard)}.values():
+        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
 def margin(scores: Sequence[Score]) -> str:
