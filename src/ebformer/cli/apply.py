@@ -61,7 +61,7 @@ def command(
         with options.progress("Reading", opened.connection.query_progress):
             observations = observe(opened.table, columns, missing)
             room_for(fit.new_columns(wanted), opened.table.names)
-            # Said in the end, but made before a file is written: it can take as long, and an interrupt then leaves none.
+            # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
             rows = options.counted(int(observations.keys.rows.sum()), "row")
             said = [f"{rows} scored with {rule}", *about_bins(fit, observations)]
         deliver(opened, fit, observations, wanted, output)

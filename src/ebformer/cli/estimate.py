@@ -81,7 +81,7 @@ def command(
             fit = fit_table(observations, estimator)
             room_for(fit.new_columns(wanted), opened.table.names)
             checks = check_fit(fit, observations, np.random.default_rng(0))
-            # Said in the end, but made before a file is written: it can take as long, and an interrupt then leaves none.
+            # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
             rows = options.counted(int(observations.keys.rows.sum()), "row")
             said = [f"{rows}, {options.counted(observations.count.size, 'distinct observation')}, method {method}"]
             said += narrow_intervals(fit) + remarks(fit, observations)
