@@ -164,7 +164,7 @@ def test_smoothing_widens_by_what_n_units_cannot_tell(n: int) -> None:
     assert after[0] == pytest.approx(0.2)
     (mean, variance), (mean_after, variance_after) = moments(weights), moments(after)
     assert mean_after == pytest.approx(mean, abs=1e-9)
-    assert variance_after - variance == pytest.approx(2 * min(0.3, 128 / n) * grid.SPACING**2, rel=1e-6)
+    assert variance_after - variance == pytest.approx(2 * min(0.3, 200 / n) * grid.SPACING**2, rel=1e-6)
 
 
 def test_equal_exposures_give_the_unexposed_answer_in_other_units() -> None:

@@ -55,7 +55,7 @@ MANY = 1e5
 """Units, beyond which the likelihood may object to the answer."""
 POLISH, MOST_POLISH, WORTHWHILE = 20, 200, 6.0
 """EM steps at a time and in all, and the gain in log-likelihood that makes them worth it."""
-SMOOTHED, MOST_SMOOTHED = 128.0, 0.3
+SMOOTHED, MOST_SMOOTHED = 200.0, 0.3
 """Atoms share their weight with either neighbour, this over n of it and at most this much."""
 FINER = 4096
 """Units, beyond which an atom becomes four points instead of two: intervals hold whole cells between points."""
@@ -174,7 +174,7 @@ def smoothed(theta: Array, weights: Array, n: float) -> Array:
 
     A sample of n units cannot place weight as finely as the grid could, and answers that pretend to are too sure.
 
-    >>> smoothed(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.2, 0.0, 0.8, 0.0]), n=512).tolist()
+    >>> smoothed(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.2, 0.0, 0.8, 0.0]), n=800).tolist()
     [0.2, 0.2, 0.4, 0.2]
     """
     shared = min(MOST_SMOOTHED, SMOOTHED / n) * np.where(theta > 0.0, weights, 0.0)
