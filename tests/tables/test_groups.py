@@ -23,7 +23,7 @@ from ebformer.tally import Tally
 
 COLUMNS = Columns("goals", "games", "team")
 ROWS = st.lists(
-    st.tuples(st.sampled_from(["", "a", "b", "c", "10", "9"]), st.integers(0, 3), st.sampled_from([1.0, 2.5])),
+    st.tuples(st.sampled_from(["none", "a", "b", "c", "10", "9"]), st.integers(0, 3), st.sampled_from([1.0, 2.5])),
     min_size=1,
     max_size=40,
 )

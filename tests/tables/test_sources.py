@@ -136,6 +136,14 @@ def test_missing_entries_are_refused_or_kept_unanswered(home: str, hole: str) ->
 
 
 @pytest.mark.parametrize("home", HOMES)
+@pytest.mark.parametrize("text", ["none", "Null"])
+def test_a_group_may_be_called_none(home: str, text: str) -> None:
+    table = HOMES[home]({"goals": [1, 2, 9, 4], "treatment": ["a", "a", text, "a"]})
+    found = as_columns(shrink(table, "goals", group="treatment", method="mle"))
+    assert sorted(found["estimate"]) == [1.0, 2.0, 4.0, 9.0]
+
+
+@pytest.mark.parametrize("home", HOMES)
 @pytest.mark.parametrize("text", ["NA", "N/A", "#n/a", " ", "."])
 def test_a_group_that_text_calls_missing_is_missing(home: str, text: str) -> None:
     """NA was a group like any other, though among the counts it was missing."""

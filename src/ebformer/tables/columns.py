@@ -18,6 +18,8 @@ Role = Literal["count", "exposure", "group"]
 Missing = Literal["error", "keep"]
 NO_ANSWER = ("", ".", "na", "n/a", "#n/a", "<na>", "nan", "null", "none")
 """What a text file writes where an entry is missing, in lower case: a point is SAS's, #N/A a spreadsheet's."""
+NO_GROUP = tuple(text for text in NO_ANSWER if text not in ("null", "none"))
+"""The same among groups, where none may be a treatment and Null a name."""
 
 
 @dataclass(frozen=True)

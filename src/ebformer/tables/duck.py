@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ebformer.binning import SMALL
 from ebformer.errors import InputError
-from ebformer.tables.columns import NO_ANSWER, Columns, Offender, Role
+from ebformer.tables.columns import NO_ANSWER, NO_GROUP, Columns, Offender, Role
 from ebformer.tables.observations import Distinct
 from ebformer.tally import LARGEST
 
@@ -136,16 +136,17 @@ class DuckTable:
                 f"{name} has entries like {self.unclear[name]!r}, which may mean thousands: "
                 "remove the thousands separators, or end decimals in one more 0"
             )
-        return _unless_missing(column, f"coalesce(try_cast({column} AS DOUBLE), '-inf'::DOUBLE)")
+        return _unless(NO_ANSWER, column, f"coalesce(try_cast({column} AS DOUBLE), '-inf'::DOUBLE)")
 
     def _text(self, name: str) -> str:
-        """SQL for a column as VARCHAR: NULL where missing."""
+        """SQL for a column of groups as VARCHAR: NULL where missing."""
         column = f"given.{quoted(name)}::VARCHAR"
-        return _unless_missing(column, column)
+        return _unless(NO_GROUP, column, column)
 
 
-def _unless_missing(text: str, answer: str) -> str:
-    nothing = ", ".join(f"'{entry}'" for entry in NO_ANSWER)
+def _unless(missing: tuple[str, ...], text: str, answer: str) -> str:
+    """SQL for an answer: NULL where the text is one of those that mean a missing entry."""
+    nothing = ", ".join(f"'{entry}'" for entry in missing)
     return f"CASE WHEN lower(trim({text})) NOT IN ({nothing}) THEN {answer} END"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows, fineness
-from ebformer.tables.columns import NO_ANSWER, Columns, Offender, Role, usable
+from ebformer.tables.columns import NO_ANSWER, NO_GROUP, Columns, Offender, Role, usable
 from ebformer.tables.observations import Distinct
 
 
@@ -98,7 +98,7 @@ class EagerTable:
         column = self.frame[name]
         texts = np.empty(len(column), dtype=object)
         entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
-        texts[:] = [None if missing or _is_missing(str(entry)) else str(entry) for entry, missing in entries]
+        texts[:] = [None if missing or _is_one_of(NO_GROUP, str(entry)) else str(entry) for entry, missing in entries]
         return texts
 
 
@@ -116,7 +116,7 @@ def _number(entry: Any) -> float:
     >>> _number("2.5"), _number("two"), _number(10**400)
     (2.5, -inf, inf)
     """
-    if isinstance(entry, str) and _is_missing(entry):
+    if isinstance(entry, str) and _is_one_of(NO_ANSWER, entry):
         return np.nan
     try:
         return float(entry)
@@ -126,5 +126,5 @@ def _number(entry: Any) -> float:
         return -np.inf
 
 
-def _is_missing(text: str) -> bool:
-    return text.strip().lower() in NO_ANSWER
+def _is_one_of(missing: tuple[str, ...], text: str) -> bool:
+    return text.strip().lower() in missing

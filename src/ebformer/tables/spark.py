@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ebformer.binning import SMALL
 from ebformer.errors import InputError
-from ebformer.tables.columns import NO_ANSWER, Columns, Offender, Role
+from ebformer.tables.columns import NO_GROUP, Columns, Offender, Role
 from ebformer.tables.observations import Distinct
 from ebformer.tally import LARGEST
 
@@ -92,11 +92,11 @@ class SparkTable:
         return keys
 
     def _text(self, name: str) -> Any:
-        """A column as string, null where missing."""
+        """A column of groups as string, null where missing."""
         from pyspark.sql import functions as F
 
         text = F.col(_quoted(name)).cast("string")
-        return F.when(~F.lower(F.trim(text)).isin(*NO_ANSWER), text)
+        return F.when(~F.lower(F.trim(text)).isin(*NO_GROUP), text)
 
     def _number(self, name: str) -> Any:
         """A column as double, null where missing."""
