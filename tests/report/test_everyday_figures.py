@@ -109,3 +109,17 @@ def test_rare_events_are_labelled_without_a_row_of_zeros() -> None:
     figure = caterpillar(["one", "two"], numbers, numbers, numbers, numbers)
     figure.draw_without_rendering()
     assert max(len(label.get_text()) for label in figure.axes[0].get_xticklabels()) <= 4
+
+
+def test_figures_are_kept_by_nobody_but_their_owner() -> None:
+    """A notebook that draws a hundred of them would otherwise hold a hundred, and matplotlib would complain."""
+    import matplotlib.pyplot as plt
+
+    from ebformer.report.style import house_style, subplots
+
+    before = plt.get_fignums()
+    with house_style():
+        figure, axes = subplots(2, 1, sharex=True)
+    assert len(axes) == 2
+    assert figure.get_dpi() == 150
+    assert plt.get_fignums() == before

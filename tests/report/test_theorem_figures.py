@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-import matplotlib.pyplot as plt
 
 from ebformer.prior import Prior
 from ebformer.report import theorem_figures
@@ -27,4 +26,3 @@ def test_every_prior_has_its_measured_curve() -> None:
         assert [p.robbins for p in points] in drawn
         assert points[1].transformer < points[0].transformer
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()][-2:] == ["one", "four"]
-    plt.close(figure)

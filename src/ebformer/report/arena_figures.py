@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from ebformer.arena.losses import Loss
@@ -14,7 +13,7 @@ from ebformer.arena.timing import Timing
 from ebformer.channel import Poisson
 from ebformer.posterior import Floats, likely_counts, mmse
 from ebformer.prior import Prior
-from ebformer.report.style import BLUE, INK, MUTED, ORANGE, RED, colour, house_style
+from ebformer.report.style import BLUE, INK, MUTED, ORANGE, RED, colour, house_style, new_figure, subplots
 from ebformer.rule import Rule
 from ebformer.worlds import Neural
 
@@ -35,7 +34,7 @@ def regret_against_n(losses: Iterable[Loss], training_length: int | None = None)
     worlds = list(dict.fromkeys(cell.world for cell in tables))
     names = list(dict.fromkeys(name for paired in tables.values() for name in paired.estimators))
     with house_style():
-        figure, panels = plt.subplots(1, len(worlds), figsize=(4.2 * len(worlds), 3.8), squeeze=False, sharey=True)
+        figure, panels = subplots(1, len(worlds), figsize=(4.2 * len(worlds), 3.8), squeeze=False, sharey=True)
         for axes, world in zip(panels[0], worlds, strict=True):
             own = {cell.n: paired for cell, paired in tables.items() if cell.world == world}
             for position, name in enumerate(names):
@@ -64,7 +63,7 @@ def _curve(axes: Axes, tables: dict[int, Paired], name: str, position: int) -> N
 def time_against_n(timings: Sequence[Timing]) -> Figure:
     """Median seconds per data set, log axes: the paper's figure `time_seqlen`."""
     with house_style():
-        figure, axes = plt.subplots(figsize=(6.4, 3.8))
+        figure, axes = subplots(figsize=(6.4, 3.8))
         for position, name in enumerate(dict.fromkeys(timing.estimator for timing in timings)):
             own = [timing for timing in timings if timing.estimator == name]
             shade = colour(name, position)
@@ -83,7 +82,7 @@ def neural_priors(rng: np.random.Generator, theta_max: float = 50.0, shown: int 
     many = [mmse(prior) for prior in world.draw_many(rng, counted)]
     with house_style():
         columns = -(-shown // 2)
-        figure = plt.figure(figsize=(2.1 * columns + 4.0, 3.8))
+        figure = new_figure((2.1 * columns + 4.0, 3.8))
         left, right = figure.subfigures(1, 2, width_ratios=[2.1 * columns, 4.0], squeeze=False)[0]
         panels = left.subplots(2, columns, sharex=True, squeeze=False)
         for axes, prior in zip(panels.flat, priors, strict=False):
@@ -106,7 +105,7 @@ def minimax_at_point_masses(rule: Rule, theta_max: float = 50.0) -> Figure:
     """
     theta = np.linspace(0, theta_max, 501)
     with house_style():
-        figure, axes = plt.subplots()
+        figure, axes = subplots()
         axes.plot(theta, risk(rule, theta), color=BLUE, label="minimax rule")
         axes.plot(theta, theta, color=MUTED, linestyle=(0, (4, 3)), label="MLE (= theta)")
         if isinstance(rule.prior, Prior):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
@@ -13,7 +12,7 @@ from ebformer.check import marginal_cdf
 from ebformer.posterior import Floats
 from ebformer.prior import GammaPrior, GridPrior, Prior
 from ebformer.report.cells import percent
-from ebformer.report.style import BLUE, GREEN, INK, MUTED, ORANGE, RED, colour, house_style, verbatim
+from ebformer.report.style import BLUE, GREEN, INK, MUTED, ORANGE, RED, colour, house_style, subplots, verbatim
 from ebformer.rule import Rule
 from ebformer.tally import Tally
 
@@ -36,7 +35,7 @@ def shrinkage(tally: Tally, rule: Rule, unit: str = "rate", level: float = 0.9) 
     estimate = rule(tally.values, tally.exposures if tally.exposure is not None else None)
     area = 8 + 250 * tally.multiplicity / max(tally.multiplicity.max(), 20)
     with house_style():
-        figure, axes = plt.subplots()
+        figure, axes = subplots()
         right, top = 1.05 * float(raw.max() or estimate.max() or 1.0), 1.05 * float(estimate.max() or 1.0)
         end = max(right, top)
         axes.plot([0, end], [0, end], color=INK, linewidth=1, linestyle=(0, (4, 3)), label="no shrinkage")
@@ -55,7 +54,7 @@ def shrinkage(tally: Tally, rule: Rule, unit: str = "rate", level: float = 0.9) 
 def mixing(prior: Prior | GammaPrior, unit: str = "rate") -> Figure:
     """The estimated distribution of the hidden rates: its mass, and the cumulative distribution above it."""
     with house_style():
-        figure, axes = plt.subplots()
+        figure, axes = subplots()
         if isinstance(prior, GammaPrior):
             # Drawn by 20,000 samples; the rule itself uses the closed form.
             atoms = np.sort(prior.draw(20_000, np.random.default_rng(0)))
@@ -92,7 +91,7 @@ def mixing(prior: Prior | GammaPrior, unit: str = "rate") -> Figure:
 def rootogram(tally: Tally, rule: Rule) -> Figure:
     """Observed frequencies hang from the fitted ones on a square-root scale; bars that miss zero show misfit."""
     with house_style():
-        figure, axes = plt.subplots()
+        figure, axes = subplots()
         _hang(axes, tally, rule)
         return figure
 
@@ -100,7 +99,7 @@ def rootogram(tally: Tally, rule: Rule) -> Figure:
 def calibration(pit: Floats) -> Figure:
     """The masses of equal cells of the randomised probability integral transform: flat where the model fits."""
     with house_style():
-        figure, axes = plt.subplots()
+        figure, axes = subplots()
         edges = np.linspace(0, 1, pit.size + 1)
         axes.bar(edges[:-1], pit * pit.size, width=1 / pit.size, align="edge", color=BLUE, alpha=0.6, linewidth=0)
         axes.axhline(1.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
@@ -152,7 +151,7 @@ def caterpillar(
     A dashed line marks the mean of all units, where it is given.
     """
     with house_style():
-        figure, axes = plt.subplots(figsize=(5.2, 0.9 + 0.22 * len(names)))
+        figure, axes = subplots(figsize=(5.2, 0.9 + 0.22 * len(names)))
         y = np.arange(len(names))[::-1]
         if lower is not None and upper is not None:
             axes.hlines(y, lower, upper, color=BLUE, linewidth=2.2, alpha=0.45)
@@ -182,7 +181,7 @@ def _shortened(name: str, most: int = 40) -> str:
 def comparison(methods: Sequence[str], excess: Floats, error: Floats) -> Figure:
     """Each method's mean squared error above the best one's, with a 95 % interval of the paired difference."""
     with house_style():
-        figure, axes = plt.subplots(figsize=(5.2, 0.9 + 0.32 * len(methods)))
+        figure, axes = subplots(figsize=(5.2, 0.9 + 0.32 * len(methods)))
         y = np.arange(len(methods))[::-1]
         colours = [colour(method, i) for i, method in enumerate(methods)]
         axes.axvline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from ebformer.errors import InputError
 from ebformer.fielddata.scoring import Score
 from ebformer.fielddata.summary import pair
-from ebformer.report.style import INK, colour, house_style, verbatim
+from ebformer.report.style import INK, colour, house_style, subplots, verbatim
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +47,7 @@ def violins(scores: Sequence[Score], *errors: str) -> Figure:
     with house_style():
         width = max(2.6, 0.55 * len(names) + 1.0)
         size = (width * columns, 3.1 * rows * len(errors))
-        figure, grid = plt.subplots(rows * len(errors), columns, figsize=size, squeeze=False)
+        figure, grid = subplots(rows * len(errors), columns, figsize=size, squeeze=False)
         for error, of_error, part in zip(errors, tables, np.split(grid, len(errors)), strict=True):
             for axes, (data, paired) in zip(part.flat, of_error.items(), strict=False):
                 _panel(axes, data, paired, names)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from ebformer.probes.blocks import NPMLE, BlockFinding
 from ebformer.probes.experiment import Finding
-from ebformer.report.style import CYCLE, INK, MUTED, house_style
+from ebformer.report.style import CYCLE, INK, MUTED, house_style, subplots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +33,7 @@ def probe_curves(findings: Sequence[Finding], world: str) -> Figure:
     own = [finding for finding in findings if finding.world == world]
     models, targets = (list(dict.fromkeys(getattr(f, name) for f in own)) for name in ("model", "target"))
     with house_style():
-        figure, panels = plt.subplots(1, len(models), figsize=(3.1 * len(models), 3.4), squeeze=False, sharey=True)
+        figure, panels = subplots(1, len(models), figsize=(3.1 * len(models), 3.4), squeeze=False, sharey=True)
         for axes, model in zip(panels[0], models, strict=True):
             for shade, target in zip(CYCLE, targets, strict=False):
                 rows = [f for f in own if f.model == model and f.target == target]
@@ -63,7 +62,7 @@ def block_curves(blocks: Sequence[BlockFinding]) -> Figure:
     worlds = list(dict.fromkeys(finding.world for finding in blocks))
     stages = sorted({int(finding.stage) for finding in blocks if finding.stage != NPMLE})
     with house_style():
-        figure, panels = plt.subplots(1, len(columns), figsize=(3.1 * len(columns), 3.2))
+        figure, panels = subplots(1, len(columns), figsize=(3.1 * len(columns), 3.2))
         for axes, (column, title) in zip(panels, columns.items(), strict=True):
             for shade, world in zip(CYCLE, worlds, strict=False):
                 own = {

@@ -7,14 +7,12 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 from cycler import cycler
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 INK = "#1f2328"
 """Text and axes; inline SVG replaces it by the colour of the page's text, so that dark mode works."""
@@ -86,6 +84,19 @@ def house_style() -> Iterator[None]:
         yield
 
 
+def new_figure(size: tuple[float, float] | None = None) -> Figure:
+    """An empty figure that its owner alone keeps: pyplot would keep every one until it is told to close it."""
+    figure = Figure(figsize=size)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def subplots(*grid: int, figsize: tuple[float, float] | None = None, **options: Any) -> tuple[Figure, Any]:
+    """A new figure and its axes, as `Figure.subplots` arranges them."""
+    figure = new_figure(figsize)
+    return figure, figure.subplots(*grid, **options)
+
+
 def colour(method: str, position: int = 0) -> str:
     """The colour of a method, or the next of the cycle for one that has none of its own."""
     return METHOD_COLOURS.get(method, CYCLE[position % len(CYCLE)])
@@ -109,7 +120,6 @@ def inline_svg(figure: Figure, label: str) -> str:
     with mpl.rc_context({"svg.hashsalt": label, "svg.fonttype": "none"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the reader's browser has its own fonts
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    plt.close(figure)
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)

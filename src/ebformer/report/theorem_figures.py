@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
 
-from ebformer.report.style import CYCLE, GREEN, INK, MUTED, ORANGE, house_style
+from ebformer.report.style import CYCLE, GREEN, INK, MUTED, ORANGE, house_style, subplots
 from ebformer.transformer.constructions import RegretPoint
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def vanishing_regret(curves: Mapping[str, Sequence[RegretPoint]], theta_max: flo
     below, how many neurons the decoder has and how wide the embedding is.
     """
     with house_style():
-        figure, (axes, size) = plt.subplots(2, 1, figsize=(5.6, 5.6), height_ratios=(3, 1.2), sharex=True)
+        figure, (axes, size) = subplots(2, 1, figsize=(5.6, 5.6), height_ratios=(3, 1.2), sharex=True)
         for own, (name, points) in zip(CYCLE, curves.items(), strict=False):
             n, mean = [p.n for p in points], np.array([p.transformer for p in points])
             half = 1.96 * np.array([p.transformer_error for p in points])
