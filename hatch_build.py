@@ -16,7 +16,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCE = "src/ebformer/transformer/kernels.c"
+SOURCE = "src/ebformer/networks/kernels.c"
 FLAGS = ("-O3", "-fno-math-errno", "-shared", "-fPIC")
 
 
@@ -40,7 +40,7 @@ class Kernels(BuildHookInterface[Any]):
 
 
 def compile_kernels(source: Path, folder: Path) -> Path:
-    """The library, under the name that ebformer.transformer.kernels looks for: it tells which source it comes from.
+    """The library, under the name that ebformer.networks.kernels looks for: it tells which source it comes from.
 
     It appears whole or not at all: one cut short by a full disk or a kill would crash whoever loads it.
     """

@@ -13,11 +13,11 @@ import argparse
 import json
 from pathlib import Path
 
-import ebformer.reproduction
-from ebformer.reproduction.items import ITEMS, costs
-from ebformer.reproduction.store import Cost, read_rows
+import ebformer.lab.reproduction
+from ebformer.lab.reproduction.items import ITEMS, costs
+from ebformer.lab.reproduction.store import Cost, read_rows
 
-COSTS = Path(ebformer.reproduction.__file__).with_name("costs.json")
+COSTS = Path(ebformer.lab.reproduction.__file__).with_name("costs.json")
 
 
 def spent(folder: Path) -> dict[str, int]:

@@ -18,9 +18,9 @@ from rich.console import Console
 from rich.table import Table
 
 import ebformer as eb
-from ebformer.arena import Truth
 from ebformer.estimators.least_favourable import least_favourable
-from ebformer.worlds.neural import Neural
+from ebformer.lab.arena import Truth
+from ebformer.lab.worlds.neural import Neural
 
 SIZES = (128, 512, 2048, 65_536, 10**9)
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from ebformer.estimators.catalogue import find
+from ebformer.lab.worlds import Neural
 from ebformer.tally import Tally
-from ebformer.worlds import Neural
 
 Singles = NDArray[np.float32]
 THETA_MAX, LARGEST_X, CELLS, AT_ONCE = 50.0, 110, 384, 2000

@@ -22,14 +22,14 @@ import onnxruntime
 import torch
 from torch import Tensor, nn
 
-from ebformer.posterior import log_marginal
-from ebformer.pretraining.network import Network, Tokens
+from ebformer.bayes.marginal import log_marginal
+from ebformer.lab.pretraining.network import Network, Tokens
+from ebformer.networks import kernels
+from ebformer.networks.architecture import Architecture, stabilised, token_features
+from ebformer.networks.estimates import estimate, estimate_many, rectangle
+from ebformer.networks.weights import Weights
 from ebformer.prior import Prior
 from ebformer.tally import Tally
-from ebformer.transformer import kernels
-from ebformer.transformer.architecture import Architecture, stabilised, token_features
-from ebformer.transformer.estimates import estimate, estimate_many, rectangle
-from ebformer.transformer.weights import Weights
 
 T24R = Architecture(layers=24, width=32, heads=8, weight_sets=24)
 

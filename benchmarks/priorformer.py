@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
+from ebformer.bayes.marginal import bayes_rule, posterior
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import find
 from ebformer.estimators.priorformer import Priorformer
-from ebformer.posterior import bayes_rule, posterior
+from ebformer.lab.worlds import Gamma, LeastFavourable, LogNormal, Multinomial, Neural, World, ZeroInflated
+from ebformer.networks import zoo
+from ebformer.networks.grid import relative_likelihood
 from ebformer.prior import Prior
 from ebformer.tally import Tally
-from ebformer.transformer import zoo
-from ebformer.transformer.grid import relative_likelihood
-from ebformer.worlds import Gamma, LeastFavourable, LogNormal, Multinomial, Neural, World, ZeroInflated
 
 Floats = NDArray[np.float64]
 THREE: tuple[World, ...] = (Neural(), Multinomial(), LeastFavourable())

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import torch
 
-from ebformer.pretraining.loop import Training
-from ebformer.pretraining.priorformer_recipe import PriorformerRecipe, run, ship
-from ebformer.transformer import zoo
+from ebformer.lab.pretraining.loop import Training
+from ebformer.lab.pretraining.priorformer_recipe import PriorformerRecipe, run, ship
+from ebformer.networks import zoo
 
 RECIPE = PriorformerRecipe()
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ebformer.networks import weights as weights_file
+from ebformer.networks import zoo
+from ebformer.networks.estimates import estimate_many
 from ebformer.tally import Tally
-from ebformer.transformer import weights as weights_file
-from ebformer.transformer import zoo
-from ebformer.transformer.estimates import estimate_many
 
 ARENA = Path(__file__).parents[2] / "shared" / "arena"
 RIVALS = {"T24r": "T24r-W2", "L24r": "L24r-W24", "T24f": "T24f-W24"}

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ebformer.pretraining.loop import Training
-from ebformer.pretraining.network import Network
-from ebformer.pretraining.recipe import Recipe, loss
-from ebformer.pretraining.runs import run
-from ebformer.transformer.architecture import Architecture
+from ebformer.lab.pretraining.loop import Training
+from ebformer.lab.pretraining.network import Network
+from ebformer.lab.pretraining.recipe import Recipe, loss
+from ebformer.lab.pretraining.runs import run
+from ebformer.networks.architecture import Architecture
 
 SMALL = Recipe(
     Architecture(layers=8, gain=1.0),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ebformer.channel import Poisson, deviance, negative_binomial_cdf, negative_binomial_log_pmf
+from ebformer.channels.poisson import Poisson, deviance, negative_binomial_cdf, negative_binomial_log_pmf
 
 getcontext().prec = 60
 

@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 import ebformer as eb
+from ebformer.bayes.predictive import log_predictive, predictive
 from ebformer.comparison import Score, compare, margin, thinned
 from ebformer.errors import InputError
-from ebformer.predictive import log_predictive, predictive
 from ebformer.prior import GammaPrior, Prior
 from ebformer.tally import Tally
 

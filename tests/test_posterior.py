@@ -6,8 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
+from ebformer.bayes.marginal import bayes_rule, likely_counts, log_marginal, mmse, posterior
 from ebformer.errors import InputError
-from ebformer.posterior import bayes_rule, likely_counts, log_marginal, mmse, posterior
 from ebformer.prior import GammaPrior, GridPrior, Prior
 
 GAMMAS = [GammaPrior(0.3, 0.1), GammaPrior(2.0, 1.0), GammaPrior(40.0, 3.0)]
@@ -115,7 +115,7 @@ def test_large_arrays_are_answered_in_blocks_with_the_same_numbers(
     x, t = np.arange(30).reshape(5, 6), np.linspace(0.5, 2, 6)
     whole, error, counts = bayes_rule(prior, x, t), mmse(prior), np.concatenate(likely_counts(prior))
     marginal = log_marginal(prior, x, t)
-    monkeypatch.setattr("ebformer.posterior.ENTRIES", entries)
+    monkeypatch.setattr("ebformer.bayes.marginal.ENTRIES", entries)
     blocks = likely_counts(prior)
     assert max(map(len, blocks)) <= max(1, entries // 40)
     assert np.array_equal(np.concatenate(blocks), counts)

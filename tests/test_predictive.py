@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from ebformer.bayes.marginal import log_marginal, posterior
+from ebformer.bayes.predictive import predictive
 from ebformer.errors import InputError
-from ebformer.posterior import log_marginal, posterior
-from ebformer.predictive import predictive
 from ebformer.prior import GammaPrior, Prior
 
 PRIORS = [Prior([0.2, 3.0, 9.0], [0.5, 0.3, 0.2]), GammaPrior(2.0, 0.7)]

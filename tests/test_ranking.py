@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ebformer.posterior import posterior
+from ebformer.bayes.marginal import posterior
 from ebformer.prior import GammaPrior, GridPrior, Prior
 from ebformer.ranking import cells, expected_rank, fewer_others_ahead, p_top
 

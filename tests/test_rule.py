@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ebformer.bayes.marginal import bayes_rule
 from ebformer.errors import ExposureError, InputError, NoPriorError
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.estimators.erm_monotone import ErmMonotone
 from ebformer.estimators.gamma import Gamma
 from ebformer.estimators.mle import Mle
 from ebformer.estimators.robbins import Robbins
-from ebformer.posterior import bayes_rule
 from ebformer.prior import GammaPrior, GridPrior, Prior
 from ebformer.rule import BayesRule, Convergence, Rule
 from ebformer.tally import Tally

@@ -15,7 +15,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ebformer.channel import Poisson as Poisson
+    from ebformer.bayes.marginal import bayes_rule as bayes_rule
+    from ebformer.bayes.marginal import mmse as mmse
+    from ebformer.channels.poisson import Poisson as Poisson
     from ebformer.check import ModelWarning as ModelWarning
     from ebformer.errors import EbformerError as EbformerError
     from ebformer.errors import InputError as InputError
@@ -27,14 +29,12 @@ if TYPE_CHECKING:
     from ebformer.estimators.gamma import Gamma as Gamma
     from ebformer.estimators.minimax import Minimax as Minimax
     from ebformer.estimators.mle import Mle as Mle
-    from ebformer.estimators.npmle import Npmle as Npmle
+    from ebformer.estimators.npmle.estimator import Npmle as Npmle
     from ebformer.estimators.npmle_em import NpmleEm as NpmleEm
     from ebformer.estimators.oracle import Oracle as Oracle
     from ebformer.estimators.pretrained import Pretrained as Pretrained
     from ebformer.estimators.priorformer import Priorformer as Priorformer
     from ebformer.estimators.robbins import Robbins as Robbins
-    from ebformer.posterior import bayes_rule as bayes_rule
-    from ebformer.posterior import mmse as mmse
     from ebformer.prior import GammaPrior as GammaPrior
     from ebformer.prior import Prior as Prior
     from ebformer.rule import Convergence as Convergence
@@ -59,21 +59,21 @@ HOMES = {
     "Minimax": "estimators.minimax",
     "Mle": "estimators.mle",
     "ModelWarning": "check",
-    "Npmle": "estimators.npmle",
+    "Npmle": "estimators.npmle.estimator",
     "NpmleEm": "estimators.npmle_em",
     "Oracle": "estimators.oracle",
-    "Poisson": "channel",
+    "Poisson": "channels.poisson",
     "Pretrained": "estimators.pretrained",
     "Prior": "prior",
     "Priorformer": "estimators.priorformer",
     "Robbins": "estimators.robbins",
     "Rule": "rule",
     "Tally": "tally",
-    "bayes_rule": "posterior",
+    "bayes_rule": "bayes.marginal",
     "check_estimator": "estimators.contract",
     "estimate": "tables.shrinking",
     "estimator": "estimators.catalogue",
-    "mmse": "posterior",
+    "mmse": "bayes.marginal",
     "shrink": "tables.shrinking",
 }
 """Each public name and the module that defines it."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ebformer.channel import negative_binomial_cdf
-from ebformer.posterior import AnyPrior, Floats, in_blocks, log_marginal
+from ebformer.bayes.marginal import AnyPrior, Floats, in_blocks, log_marginal
+from ebformer.channels.poisson import negative_binomial_cdf
 from ebformer.prior import GammaPrior
 from ebformer.tally import Tally
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.bayes.marginal import Floats
+from ebformer.bayes.predictive import log_predictive
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.errors import EbformerError, InputError
 from ebformer.estimators.base import Estimator
-from ebformer.posterior import Floats
-from ebformer.predictive import log_predictive
 from ebformer.rule import Rule
 from ebformer.tally import Tally
 

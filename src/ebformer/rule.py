@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebformer.atomic import replacing
+from ebformer.bayes.marginal import AnyPrior, bayes_rule, observations, posterior
+from ebformer.bayes.posterior import Floats, Posterior
+from ebformer.bayes.predictive import Predictive, predictive
 from ebformer.errors import ExposureError, InputError, NoPriorError, WeightsError
-from ebformer.posterior import AnyPrior, bayes_rule, observations, posterior
-from ebformer.posteriors import Floats, Posterior
-from ebformer.predictive import Predictive, predictive
 from ebformer.prior import GammaPrior, GridPrior, Prior
 from ebformer.tally import exposures
 

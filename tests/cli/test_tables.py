@@ -18,7 +18,7 @@ import duckdb
 import pytest
 
 from ebformer.cli.text_tables import show
-from ebformer.report.arena_tables import TextTable
+from ebformer.lab.figures.arena_tables import TextTable
 
 MISTAKES = [
     ("goals\n1\nseven\n", "row 2: goals is 'seven', not a number"),

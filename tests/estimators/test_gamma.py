@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from ebformer.bayes.marginal import log_marginal
 from ebformer.estimators.gamma import Gamma, digamma_minus_log, maximum_likelihood
-from ebformer.posterior import log_marginal
 from ebformer.prior import GammaPrior, Prior
 from ebformer.tally import Tally
 

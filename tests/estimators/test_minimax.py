@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from ebformer.channel import Poisson
+from ebformer.bayes.marginal import bayes_rule, likely_counts, mmse
+from ebformer.channels.poisson import Poisson
 from ebformer.errors import InputError
 from ebformer.estimators.least_favourable import TOLERANCE, least_favourable
 from ebformer.estimators.minimax import Minimax
-from ebformer.posterior import bayes_rule, likely_counts, mmse
 from ebformer.prior import Prior
 from ebformer.tally import Tally
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ebformer.bayes.marginal import bayes_rule, log_marginal
 from ebformer.errors import ExposureError, InputError
 from ebformer.estimators.mle import Mle
 from ebformer.estimators.robbins import Robbins
-from ebformer.posterior import bayes_rule, log_marginal
 from ebformer.prior import GammaPrior
 from ebformer.tally import Tally
 

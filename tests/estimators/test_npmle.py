@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from convex_npmle import convex_program, kernel
+from ebformer.bayes.marginal import bayes_rule, log_marginal
 from ebformer.errors import InputError
-from ebformer.estimators.npmle import Npmle
-from ebformer.estimators.npmle_parts import SILENT, apart, maximise_by_parts
-from ebformer.estimators.npmle_sample import Sample
-from ebformer.estimators.npmle_solver import maximise
-from ebformer.posterior import bayes_rule, log_marginal
+from ebformer.estimators.npmle.estimator import Npmle
+from ebformer.estimators.npmle.parts import SILENT, apart, maximise_by_parts
+from ebformer.estimators.npmle.sample import Sample
+from ebformer.estimators.npmle.solver import maximise
 from ebformer.prior import Prior
 from ebformer.tally import Tally
 

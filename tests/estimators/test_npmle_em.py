@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
-from ebformer.estimators.npmle import Npmle
+from ebformer.bayes.marginal import log_marginal
+from ebformer.estimators.npmle.estimator import Npmle
 from ebformer.estimators.npmle_em import NpmleEm, expectation_maximisation
-from ebformer.posterior import log_marginal
 from ebformer.tally import Tally
 
 ARENA = Path(__file__).parents[3] / "shared" / "arena"

@@ -15,20 +15,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ebformer.bayes.marginal import bayes_rule
 from ebformer.check import ModelWarning
 from ebformer.errors import EbformerError, ExposureError, InputError, NoPriorError, WeightsError
 from ebformer.estimators.contract import check_estimator
 from ebformer.estimators.pretrained import Pretrained, excess_over_mean
 from ebformer.estimators.priorformer import Priorformer
-from ebformer.posterior import bayes_rule
+from ebformer.networks import weights, zoo
+from ebformer.networks.architecture import Architecture
+from ebformer.networks.estimates import OutsideTrainingRange
+from ebformer.networks.weights import Weights
 from ebformer.prior import Prior
 from ebformer.rule import Rule
 from ebformer.tables.shrinking import shrink
 from ebformer.tally import Tally
-from ebformer.transformer import weights, zoo
-from ebformer.transformer.architecture import Architecture
-from ebformer.transformer.estimates import OutsideTrainingRange
-from ebformer.transformer.weights import Weights
 
 CONFIG = Architecture(layers=4, width=16, heads=4)
 TALLY = Tally.of(np.random.default_rng(0).poisson(np.random.default_rng(1).uniform(0, 30, 200)))
@@ -106,7 +106,7 @@ def test_a_fit_outside_the_training_range_is_warned_about_once_and_at_the_line_t
     ]
 
 
-@pytest.mark.filterwarnings("ignore::ebformer.transformer.estimates.OutsideTrainingRange")
+@pytest.mark.filterwarnings("ignore::ebformer.networks.estimates.OutsideTrainingRange")
 @pytest.mark.parametrize("name", zoo.names("transformer"))
 def test_after_n_zeros_no_rate_is_above_three_in_n(name: str) -> None:
     for n in (1, 100, 10**4, 10**9, 10**15):

@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from ebformer.arena.timing import Timing
+from ebformer.bayes.marginal import log_marginal
 from ebformer.estimators.catalogue import CATALOGUE
-from ebformer.posterior import log_marginal
+from ebformer.lab.arena.timing import Timing
+from ebformer.lab.figures.arena_figures import time_against_n
 from ebformer.prior import GridPrior
-from ebformer.report.arena_figures import time_against_n
 from ebformer.report.everyday_figures import caterpillar, mixing, rootogram, shrinkage
 from ebformer.report.style import inline_svg
 from ebformer.tally import Tally

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ebformer as eb
+from ebformer.bayes.marginal import bayes_rule
 from ebformer.binning import FINEST, coarsened
 from ebformer.errors import InputError
-from ebformer.posterior import bayes_rule
 from ebformer.prior import GammaPrior, Prior
 from ebformer.rule import BayesRule
 from ebformer.tables import observations as module

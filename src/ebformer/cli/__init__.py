@@ -29,6 +29,8 @@ COMMANDS = {
     "fielddata": "Score methods on real data: hockey, baseball, books, yours.",
     "reproduce": "Rebuild the tables and figures of the paper beside ours.",
 }
+LABORATORY = {"arena", "train", "fielddata", "reproduce"}
+"""Commands that live upstairs."""
 EXTRAS = {
     "matplotlib": "plot",
     "jinja2": "plot",
@@ -54,7 +56,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"ebformer.cli.{name}").command
+        home = "ebformer.lab.commands" if name in LABORATORY else "ebformer.cli"
+        command: click.Command = importlib.import_module(f"{home}.{name}").command
         return command
 
     def resolve_command(

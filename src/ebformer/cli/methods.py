@@ -47,7 +47,7 @@ def command() -> None:
 
 def _about(name: str, method: Estimator) -> str:
     """The first line of its documentation, or of a network what its card says of its shape."""
-    from ebformer.transformer import zoo
+    from ebformer.networks import zoo
 
     if name in zoo.names("transformer"):
         shape = re.search(r"^\| network \| (.*) \|$", zoo.card(name), re.MULTILINE)

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ebformer.report.arena_tables import TextTable
+    from ebformer.lab.figures.arena_tables import TextTable
 
 
 def show(table: TextTable) -> None:

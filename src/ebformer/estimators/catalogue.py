@@ -18,7 +18,7 @@ CLASSICAL = {
     "mle": "mle.Mle",
     "robbins": "robbins.Robbins",
     "erm": "erm_monotone.ErmMonotone",
-    "npmle": "npmle.Npmle",
+    "npmle": "npmle.estimator.Npmle",
     "npmle-em": "npmle_em.NpmleEm",
     "minimax": "minimax.Minimax",
     "gamma": "gamma.Gamma",
@@ -72,7 +72,7 @@ def estimator(name: str, **options: Any) -> Estimator:
         near = get_close_matches(name, CATALOGUE, n=1, cutoff=0.5)
         advice = f"did you mean {near[0]!r}?" if near else f"choose among {', '.join(CATALOGUE)}"
         raise InputError(f"there is no method {name!r}: {advice}")
-    module, _, method = (home or PRETRAINED[str(family)]).partition(".")
+    module, _, method = (home or PRETRAINED[str(family)]).rpartition(".")
     make = getattr(import_module(f"ebformer.estimators.{module}"), method)
     try:
         made: Estimator = make(**options) if home else make(name, **options)
@@ -97,7 +97,7 @@ def find(method: str | Estimator) -> Estimator:
 @lru_cache(maxsize=1)
 def _shipped() -> dict[str, str]:
     """The names of the shipped networks and the family of each."""
-    from ebformer.transformer import zoo
+    from ebformer.networks import zoo
 
     return {name: family for family in PRETRAINED for name in zoo.names(family)}
 

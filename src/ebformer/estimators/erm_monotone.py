@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ebformer.bayes.marginal import Floats
 from ebformer.estimators.base import Estimator
-from ebformer.posterior import Floats
 from ebformer.rule import CurveRule
 from ebformer.tally import Tally
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import digamma
 
+from ebformer.bayes.marginal import AnyPrior, Floats, log_marginal
 from ebformer.estimators.base import Estimator
-from ebformer.posterior import AnyPrior, Floats, log_marginal
 from ebformer.prior import GammaPrior, Prior
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally

@@ -18,9 +18,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from ebformer.bayes.marginal import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.risks import Block, Risks
-from ebformer.posterior import Floats
 from ebformer.prior import Prior
 from ebformer.rule import Convergence
 
@@ -44,7 +44,7 @@ NEAR = 0.02
 def least_favourable(theta_max: float) -> tuple[Prior, Convergence]:
     """The prior on [0, theta_max] with the largest mmse, with its certificate (the paper's lemma on worst-case priors).
 
-    >>> from ebformer.posterior import mmse
+    >>> from ebformer.bayes.marginal import mmse
     >>> prior, convergence = least_favourable(0.1)
     >>> prior.atoms.tolist(), round(mmse(prior), 6)
     ([0.0, 0.1], 0.002377)

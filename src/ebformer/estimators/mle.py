@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ebformer.bayes.marginal import Floats
 from ebformer.estimators.base import Estimator
-from ebformer.posterior import Floats
 from ebformer.rule import Rule
 from ebformer.tally import Tally
 

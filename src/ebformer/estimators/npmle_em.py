@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebformer.channel import deviance
+from ebformer.bayes.marginal import Floats
+from ebformer.channels.poisson import deviance
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.posterior import Floats
 from ebformer.prior import Prior
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from ebformer.bayes.marginal import AnyPrior
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.posterior import AnyPrior
 from ebformer.rule import BayesRule
 from ebformer.tally import Tally
 

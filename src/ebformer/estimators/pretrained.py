@@ -10,17 +10,17 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.bayes.marginal import Floats
 from ebformer.errors import InputError, WeightsError
 from ebformer.estimators.base import Estimator
-from ebformer.posterior import Floats
+from ebformer.networks import weights as weights_file
+from ebformer.networks import zoo
+from ebformer.networks.architecture import Architecture
+from ebformer.networks.estimates import estimate
+from ebformer.networks.forward import Precision
+from ebformer.networks.weights import Weights
 from ebformer.rule import CurveRule
 from ebformer.tally import Tally, whole_numbers
-from ebformer.transformer import weights as weights_file
-from ebformer.transformer import zoo
-from ebformer.transformer.architecture import Architecture
-from ebformer.transformer.estimates import estimate
-from ebformer.transformer.forward import Precision
-from ebformer.transformer.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class Pretrained(Estimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], precision: Precision = "float32") -> Pretrained:
-        """A network of your own, from a file that `ebformer.transformer.weights.save` wrote."""
+        """A network of your own, from a file that `ebformer.networks.weights.save` wrote."""
         return cls(Path(path).stem, weights_file.load(path), precision)
 
     def fit(self, tally: Tally) -> NetworkRule:

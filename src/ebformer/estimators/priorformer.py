@@ -10,12 +10,12 @@ from typing import ClassVar
 
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
+from ebformer.networks import priorformer, zoo
+from ebformer.networks import weights as weights_file
+from ebformer.networks.priorformer_block import PriorformerConfig
+from ebformer.networks.weights import Weights
 from ebformer.rule import BayesRule
 from ebformer.tally import Tally
-from ebformer.transformer import priorformer, zoo
-from ebformer.transformer import weights as weights_file
-from ebformer.transformer.priorformer_block import PriorformerConfig
-from ebformer.transformer.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Priorformer(Estimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Priorformer:
-        """A network of your own, from a file that `ebformer.transformer.weights.save` wrote."""
+        """A network of your own, from a file that `ebformer.networks.weights.save` wrote."""
         return cls(Path(path).stem, weights_file.load(path))
 
     def fit(self, tally: Tally) -> BayesRule:

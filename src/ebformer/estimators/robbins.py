@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from ebformer.bayes.marginal import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.posterior import Floats
 from ebformer.rule import CurveRule
 from ebformer.tally import Tally
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
+from ebformer.bayes.marginal import Floats
 from ebformer.check import marginal_cdf
-from ebformer.posterior import Floats
 from ebformer.prior import GammaPrior, GridPrior, Prior
 from ebformer.report.cells import percent
 from ebformer.report.style import BLUE, GREEN, INK, MUTED, ORANGE, RED, colour, house_style, subplots, verbatim

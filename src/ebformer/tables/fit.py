@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.atomic import replacing
+from ebformer.bayes.marginal import at_once
+from ebformer.bayes.posterior import tails
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.errors import EbformerError, InputError
-from ebformer.posterior import at_once
-from ebformer.posteriors import tails
 from ebformer.prior import Prior
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule

@@ -1,0 +1,1 @@
+"""Exact Bayes for a prior and a channel: marginal, Bayes rule, posterior, predictive, mmse."""

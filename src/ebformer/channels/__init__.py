@@ -1,0 +1,1 @@
+"""How observations arise from rates: one file per channel."""

@@ -1,0 +1,53 @@
+"""The nonparametric maximum likelihood estimator of the prior, exact and certified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from ebformer.errors import InputError
+from ebformer.estimators.base import Estimator
+from ebformer.estimators.npmle.parts import maximise_by_parts
+from ebformer.estimators.npmle.sample import Sample
+from ebformer.rule import BayesRule, Convergence
+from ebformer.tally import Tally
+
+
+@dataclass(frozen=True)
+class Npmle(Estimator):
+    """The Bayes rule of the prior that maximises the likelihood of the tally (Kiefer and Wolfowitz 1956).
+
+    G is that prior if and only if D(theta) = sum_k (m_k / n) p(x_k | t_k theta) / f(x_k) <= 1 for every theta (Lindsay
+    1983). The certificate is gap = max D - 1 over the whole interval: the log-likelihood per unit is within `gap` of
+    the largest, and gap <= min(1e-6, 0.01 / n) is asked for. `theta_max` bounds the atoms.
+
+    >>> rule = Npmle()(Tally.of([0, 0, 0, 8, 9]))
+    >>> rule([0, 4, 9]).round(3)
+    array([1.000e-03, 8.498e+00, 8.498e+00])
+    >>> rule.prior.atoms.round(3).tolist(), rule.convergence.reached
+    ([0.0, 8.498], True)
+    """
+
+    name: ClassVar[str] = "npmle"
+    monotone: ClassVar[bool] = True
+    answers_unseen: ClassVar[bool] = True
+    unequal_exposure: ClassVar[bool] = True
+
+    theta_max: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.theta_max is not None and not 0 < self.theta_max < np.inf:
+            raise InputError(f"theta_max is {self.theta_max:g}: give a positive finite number")
+
+    def at_exposure(self, exposure: float) -> Self:
+        """The bound on the mean count of a unit with this exposure."""
+        return self if self.theta_max is None else replace(self, theta_max=self.theta_max * exposure)
+
+    def fit(self, tally: Tally) -> BayesRule:
+        """Maximise, certify and say how well."""
+        tolerance = min(1e-6, 0.01 / tally.n)
+        solution = maximise_by_parts(Sample.of(tally, self.theta_max), tolerance)
+        evidence = Convergence(solution.gap, solution.iterations, solution.gap <= tolerance, "max D - 1 over all theta")
+        return BayesRule(self.name, solution.prior, convergence=evidence)

@@ -1,0 +1,1 @@
+"""The laboratory: what trains, measures and explains the methods. Nothing downstairs imports it."""

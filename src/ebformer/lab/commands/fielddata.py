@@ -1,0 +1,294 @@
+"""`ebformer fielddata`: score methods on hockey, baseball, books, classic tables or two columns of your own."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ebformer.atomic import replacing
+from ebformer.cli.options import comma_separated
+from ebformer.cli.text_tables import show
+from ebformer.errors import InputError
+from ebformer.estimators.base import Estimator
+from ebformer.lab.fielddata import Holdout, Score, baseball, books, classic, evaluate, hockey
+from ebformer.lab.fielddata.summary import ERRORS, against, read_published
+from ebformer.lab.figures.fielddata_tables import against_tables, p_value_tables, score_tables
+from ebformer.tables.files import check_folder
+
+PICTURES = (".png", ".svg", ".pdf")
+FILES = click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) -> Callable[..., None]:
+    """Give a command that loads holdouts the options that score them, and do so.
+
+    `splits` says that its cases are random splits of one table: tests would take them for independent tables.
+    """
+
+    @click.option("--estimators", metavar="NAMES", help="Methods, comma-separated.  [default: all but minimax]")
+    @click.option(
+        "--data-dir",
+        type=click.Path(path_type=Path),
+        help="Folder of the data files.  [default: $EBFORMER_DATA or ../shared/data]",
+    )
+    @click.option(
+        "--error",
+        type=click.Choice(ERRORS),
+        help="The error to rank, test and draw by.  [default: each]",
+    )
+    @click.option(
+        "--against",
+        "published",
+        type=click.Path(exists=True, dir_okay=False),
+        help="Compare with these scores, case by case: a CSV with data, case, estimator, rmse_improvement and "
+        "mae_improvement (with --error, one of the two), such as -o writes.",
+    )
+    @click.option(
+        "--thinned", is_flag=True, help="Split the first counts in two at random, instead of predicting the later ones."
+    )
+    @click.option("--jobs", type=int, default=os.cpu_count(), show_default=True, help="Processes to use.")
+    @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write every score as CSV.")
+    @click.option(
+        "--figure", type=click.Path(dir_okay=False, path_type=Path), help="Draw the scores (.png, .svg or .pdf)."
+    )
+    def scored(
+        estimators: str | None,
+        error: str | None,
+        published: str | None,
+        thinned: bool,
+        jobs: int,
+        output: Path | None,
+        figure: Path | None,
+        **options: Any,
+    ) -> None:
+        check_outputs(output, figure, [*options.get("files", ()), options.get("file"), published])
+        if thinned and published is not None:
+            raise InputError(
+                "--against pairs scores of the second look, which --thinned leaves out: give one of the two"
+            )
+        methods, errors = chosen(estimators), ERRORS if error is None else (error,)
+        if figure is not None:
+            from ebformer.lab.figures.fielddata_figures import drawn, violins
+
+            drawn(methods)  # now, not after the work
+        holdouts = load(**options)
+        if not holdouts:
+            raise InputError("there is nothing to score: no unit in the files is of the kind asked for in both counts")
+        holdouts = halved(holdouts) if thinned else holdouts
+        theirs = {
+            each: read_published(published, holdouts, f"{each}_improvement") for each in errors if published is not None
+        }
+        scores = run(holdouts, methods, jobs)
+        if output is not None:
+            write(scores, output)
+        printed = score_tables(scores, errors, splits)
+        for each in errors:
+            printed += [] if splits else p_value_tables(scores, each)
+        for each, of in theirs.items():
+            printed += against_tables(against(scores, of, f"{each}_improvement"), each)
+        for table in printed:
+            show(table)
+        if figure is not None:
+            violins(scores, *errors).savefig(figure)
+
+    scored.__name__, scored.__doc__ = load.__name__, load.__doc__
+    scored.__click_params__ = [*scored.__click_params__, *getattr(load, "__click_params__", [])]  # type: ignore[attr-defined]
+    return scored
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Score methods on real data: units counted twice, where the first count predicts the second.
+
+    Scores are gains over predicting the first count itself. The command `table` takes a table of your own. The data of
+    nhl, mlb and books do not ship: docs/realdata.md says where to get them. Name the files, or put them into the folder
+    of --data-dir or $EBFORMER_DATA.
+
+    \b
+    Examples:
+      ebformer fielddata table mine.csv --before spring --after autumn
+      ebformer fielddata classic claims
+      ebformer fielddata nhl --position center --estimators mle,npmle,priorformer
+    """
+
+
+@command.command()
+@scoring_options
+@FILES
+@click.option(
+    "--position", multiple=True, type=click.Choice(list(hockey.POSITIONS)), help="Repeatable.  [default: each]"
+)
+@click.option("--count", type=click.Choice(hockey.COUNTS), default="goals", show_default=True, help="What to predict.")
+def nhl(files: Sequence[Path], data_dir: Path | None, position: Sequence[str], count: str) -> list[Holdout]:
+    """Hockey: a skater's season predicts the next.
+
+    FILES are season pages of hockey-reference.com saved as CSV, named after the year in which the season ended, or
+    compact tables. Without FILES, those in the folder nhl/ of the data.
+
+    \b
+    Examples:
+      ebformer fielddata nhl NHL_1990.csv NHL_1991.csv NHL_1992.csv -o scores.csv
+      ebformer fielddata nhl --position center --position winger --estimators npmle,priorformer
+    """
+    positions = dict.fromkeys(position or hockey.POSITIONS)
+    return [pair for each in positions for pair in hockey.load(files, each, count, data_dir)]
+
+
+@command.command()
+@scoring_options
+@FILES
+@click.option("--role", multiple=True, type=click.Choice(baseball.ROLES), help="Repeatable.  [default: each]")
+@click.option("--triples/--no-triples", default=True, help="Whether a triple is a hit (not in the paper's pitchers).")
+def mlb(files: Sequence[Path], data_dir: Path | None, role: Sequence[str], triples: bool) -> list[Holdout]:
+    """Baseball: hits in half a season predict the other half.
+
+    FILES are Retrosheet event files (.EVA, .EVN) of all teams of a season, or compact tables. The postseason is left
+    out. Without FILES, those in the folder mlb/ of the data.
+
+    \b
+    Examples:
+      ebformer fielddata mlb 1990*.EV[AN] --role bat
+      ebformer fielddata mlb --role pitch --no-triples --estimators npmle,priorformer
+    """
+    roles = dict.fromkeys(role or baseball.ROLES)
+    return [season for each in roles for season in baseball.load(files, each, triples, data_dir)]
+
+
+@command.command(name="books")
+@scoring_options
+@FILES
+def of_books(files: Sequence[Path], data_dir: Path | None) -> list[Holdout]:
+    """Books: the words of the opening predict the rest.
+
+    FILES are plain texts, or a table of books and then one of histograms. What Project Gutenberg put around a text is
+    left out, and so are texts that are too short. Without FILES, those in the folder books/ of the data.
+
+    \b
+    Examples:
+      ebformer fielddata books moby.txt alice.txt.gz --estimators gamma,npmle,priorformer
+      ebformer fielddata books --data-dir ~/data --figure violins.png
+    """
+    return books.load(files, data_dir)
+
+
+@command.command(name="classic")
+@partial(scoring_options, splits=True)
+@click.argument("dataset")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the thinnings.")
+def of_classic(dataset: str, data_dir: Path | None, seed: int) -> list[Holdout]:
+    """A small published table, each count split in two at random.
+
+    The split is repeated 20 times.
+    DATASET is claims, accidents or horse-kicks, which ship with ebformer (see `ebformer datasets`), or a table in the
+    folder classic/ of the data. A name that does not exist gets the list.
+
+    \b
+    Examples:
+      ebformer fielddata classic claims
+      ebformer fielddata classic horse-kicks --estimators gamma,npmle --seed 1
+    """
+    return classic.load(dataset, np.random.default_rng(seed), data_dir=data_dir)
+
+
+@command.command(name="table")
+@scoring_options
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--before", required=True, metavar="COLUMN", help="Counts to predict from.")
+@click.option("--after", required=True, metavar="COLUMN", help="Counts to predict.")
+@click.option("--ratio", type=float, default=1.0, show_default=True, help="Exposure of AFTER over that of BEFORE.")
+def of_table(file: Path, data_dir: Path | None, before: str, after: str, ratio: float) -> list[Holdout]:
+    """Two columns of your own table (CSV or Parquet), one row per unit.
+
+    \b
+    Example:
+      ebformer fielddata table mine.csv --before spring --after autumn --estimators gamma,npmle,priorformer
+    """
+    return [Holdout.from_table(file, before, after, ratio)]
+
+
+@command.command(name="all")
+@scoring_options
+def everything(data_dir: Path | None) -> list[Holdout]:
+    """All of hockey, baseball and books, as in section 6 of the paper.
+
+    \b
+    Examples:
+      ebformer fielddata all -o scores.csv --figure violins.png
+      ebformer fielddata all --data-dir ~/data --estimators npmle,priorformer --thinned
+    """
+    return [
+        *(pair for position in hockey.POSITIONS for pair in hockey.load((), position, data_dir=data_dir)),
+        *(season for role in baseball.ROLES for season in baseball.load((), role, data_dir=data_dir)),
+        *books.load((), data_dir),
+    ]
+
+
+def halved(holdouts: Sequence[Holdout]) -> list[Holdout]:
+    """The first look of the same units, thinned into two: what moved between the two looks no longer counts.
+
+    Each case has a seed of its own, so that its split does not depend on what else is scored.
+    """
+    return [
+        Holdout.thinned(
+            one.tally,
+            0.5,
+            np.random.default_rng(crc32(f"{one.data}, {one.case}".encode())),
+            f"{one.data}, thinned",
+            one.case,
+        )
+        for one in holdouts
+    ]
+
+
+def check_outputs(output: Path | None, figure: Path | None, inputs: Sequence[str | Path | None]) -> None:
+    """Complain now, not after the work, about files that cannot be written or that would replace another."""
+    taken = {os.path.realpath(path) for path in inputs if path is not None}
+    for path in (output, figure):
+        if path is not None:
+            check_folder(str(path))
+            if os.path.realpath(path) in taken:
+                raise InputError(f"cannot write {path}, which is another file of this command: name another output")
+            taken.add(os.path.realpath(path))
+    if figure is not None and figure.suffix.lower() not in PICTURES:
+        raise InputError(f"{figure} ends in {figure.suffix or 'no suffix'}: name a {', '.join(PICTURES)} file")
+
+
+def run(holdouts: Sequence[Holdout], methods: Mapping[str, Estimator], jobs: int) -> list[Score]:
+    """Score with a progress bar on stderr."""
+    columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    scores: list[Score] = []
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=len(holdouts))
+        for batch in evaluate(holdouts, methods, min(jobs, len(holdouts))):
+            scores += batch
+            progress.advance(task, len({(score.data, score.case) for score in batch}))
+    return scores
+
+
+def chosen(names: str | None) -> dict[str, Estimator]:
+    """The methods named, or all; the MLE is always among them, since every gain is measured from it.
+
+    Unless it is named, minimax stays out: it does not learn from the counts, and solves a game anew for every maximum.
+    """
+    from ebformer.estimators.catalogue import CATALOGUE, find
+
+    wanted = comma_separated(names) if names else [name for name in CATALOGUE if name != "minimax"]
+    return {name: find(name) for name in dict.fromkeys(["mle", *wanted])}
+
+
+def write(scores: Sequence[Score], path: Path) -> None:
+    """One row per case and method; an unknown number is an empty cell."""
+    with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Score._fields)
+        writer.writerows([["" if cell != cell else cell for cell in score] for score in scores])

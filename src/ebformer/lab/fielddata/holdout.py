@@ -1,0 +1,159 @@
+"""Real data for judging estimators: units seen before and after, and how much longer the second look was."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ebformer.errors import InputError
+from ebformer.lab.fielddata.sources import read_columns
+from ebformer.tables.columns import NO_ANSWER, Columns, Offender, complaint, usable
+from ebformer.tally import Tally, whole_numbers
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Holdout:
+    """x_i ~ Poisson(theta_i) is seen, y_i ~ Poisson(ratio * theta_i) is to be predicted from the x of all units.
+
+    Units with equal (x, y) act alike, so only distinct pairs are kept: `before`, `after` and `multiplicity`, int64 [m].
+    `data` and `case` name where the units come from, as in "nhl center", "1990".
+
+    >>> players = Holdout.of([3, 0, 3], [5, 1, 5], data="goals", case="1990")
+    >>> players.before.tolist(), players.after.tolist(), players.multiplicity.tolist()
+    ([0, 3], [1, 5], [1, 2])
+    >>> players.tally
+    Tally(n=3, 2 distinct observations from 0 to 3)
+    """
+
+    before: Ints
+    after: Ints
+    multiplicity: Ints
+    ratio: float
+    data: str
+    case: str
+
+    def __init__(
+        self,
+        before: ArrayLike,
+        after: ArrayLike,
+        multiplicity: ArrayLike,
+        ratio: float = 1.0,
+        data: str = "table",
+        case: str = "all",
+    ) -> None:
+        x, y = whole_numbers(before, "before"), whole_numbers(after, "after")
+        m = whole_numbers(multiplicity, "multiplicity")
+        if not x.size == y.size == m.size:
+            raise InputError(
+                f"before, after and multiplicity have {x.size}, {y.size} and {m.size} entries: give one each"
+            )
+        if not 0 < ratio < np.inf:
+            raise InputError(f"the exposure ratio is {ratio:g}: give a positive finite number")
+        pairs, cell = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
+        units = np.bincount(cell.reshape(-1), weights=m).astype(np.int64)
+        for name, array in (("before", pairs[0]), ("after", pairs[1]), ("multiplicity", units)):
+            kept = array[units > 0]
+            kept.flags.writeable = False
+            object.__setattr__(self, name, kept)
+        for name, entry in (("ratio", float(ratio)), ("data", data), ("case", case)):
+            object.__setattr__(self, name, entry)
+
+    @classmethod
+    def of(
+        cls, before: ArrayLike, after: ArrayLike, ratio: float = 1.0, data: str = "table", case: str = "all"
+    ) -> Holdout:
+        """One pair per unit."""
+        x = whole_numbers(before, "before")
+        return cls(x, after, np.ones_like(x), ratio, data, case)
+
+    @classmethod
+    def from_table(cls, path: str | os.PathLike[str], before: str, after: str, ratio: float = 1.0) -> Holdout:
+        """Two columns of a CSV or Parquet file, one row per unit."""
+        columns = read_columns([path], [before, after])
+        x, y = (_counts(path, name, columns[name].tolist()) for name in (before, after))
+        return cls.of(x, y, ratio, os.path.basename(path))
+
+    @classmethod
+    def thinned(
+        cls, tally: Tally, share: float, rng: np.random.Generator, data: str = "table", case: str = "all"
+    ) -> Holdout:
+        """Two independent looks made of one: each event of a unit is seen with probability `share`, else held out.
+
+        If z ~ Poisson(theta) and x | z ~ Binomial(z, share), then x ~ Poisson(share theta) and
+        z - x ~ Poisson((1 - share) theta) are independent, so the exposure ratio is (1 - share) / share. This holds
+        only as far as counts are Poisson given theta. Units of unequal exposure are refused.
+
+        >>> Holdout.thinned(Tally.of([4, 9]), 0.25, np.random.default_rng(0)).ratio
+        3.0
+        """
+        if not 0 < share < 1:
+            raise InputError(f"the share of events to see is {share:g}: give a number between 0 and 1")
+        whole = np.repeat(tally.unexposed().values, tally.multiplicity)
+        seen = rng.binomial(whole, share)
+        return cls.of(seen, whole - seen, (1 - share) / share, data, case)
+
+    @property
+    def tally(self) -> Tally:
+        """What the estimators may see: the first look."""
+        return Tally(self.before, self.multiplicity)
+
+    @property
+    def n(self) -> int:
+        """The number of units."""
+        return int(self.multiplicity.sum())
+
+    @property
+    def drift(self) -> float:
+        """sum y / (ratio sum x): near 1 when rates stay put, below 1 when units fade, inf if none was seen before.
+
+        >>> Holdout.of([2, 2], [1, 2]).drift
+        0.75
+        """
+        expected = self.ratio * float(self.multiplicity @ self.before)
+        return float(self.multiplicity @ self.after) / expected if expected > 0 else np.inf
+
+    @property
+    def dispersion(self) -> float:
+        """How much more x and y differ than Poisson counts of equal rate would: 1 under the model, whatever the prior.
+
+        Given s = x + y, x is Binomial(s, p) with p = 1 / (1 + ratio), for every theta. So (x - s p)^2 / (s p (1 - p))
+        has mean 1 over the units with s > 0; what exceeds 1 is rates that moved between the two looks. NaN without such
+        units.
+
+        >>> Holdout.of([4, 0], [0, 4]).dispersion
+        4.0
+        """
+        p = 1 / (1 + self.ratio)
+        seen = self.before + self.after > 0
+        if not seen.any():
+            return np.nan
+        x, s, m = self.before[seen], (self.before + self.after)[seen], self.multiplicity[seen]
+        return float(m @ ((x - s * p) ** 2 / (s * p * (1 - p))) / m.sum())
+
+    def __repr__(self) -> str:
+        return f"Holdout({self.data}, {self.case}: {self.n:,} unit{'s'[: self.n != 1]}, ratio {self.ratio:.4g})"
+
+
+def _counts(path: str | os.PathLike[str], column: str, entries: list[Any]) -> NDArray[np.float64]:
+    """The entries of a column as numbers, or an `InputError` that names the first that is no count."""
+    numbers = np.array([_number(entry) for entry in entries])
+    bad = np.flatnonzero(~usable("count", numbers))
+    if bad.size:
+        entry, row = entries[bad[0]], int(bad[0]) + 1
+        if str(entry).strip().lower() in NO_ANSWER:
+            raise InputError(f"{path}: column {column!r} has no entry in row {row}: fill it in or drop the row")
+        raise InputError(f"{path}, {complaint(Columns(column), 'count', Offender(entry, row, bad.size))}")
+    return numbers
+
+
+def _number(entry: Any) -> float:
+    try:
+        return float(entry)
+    except (TypeError, ValueError):
+        return np.nan

@@ -1,0 +1,132 @@
+"""How well each method predicts the second look: errors, gain over the MLE, and how good its predictive law is."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ebformer.bayes.marginal import Floats
+from ebformer.bayes.predictive import log_predictive
+from ebformer.errors import InputError
+from ebformer.estimators.base import Estimator
+from ebformer.lab.fielddata.holdout import Holdout
+from ebformer.networks.estimates import OutsideTrainingRange
+from ebformer.rule import Rule
+
+LEVEL = 0.9
+"""The level of the predictive intervals whose coverage is reported."""
+BATCH = 16
+"""Holdouts that are one piece of work for a process."""
+
+
+class Score(NamedTuple):
+    """One method on one case.
+
+    `rmse` and `mae` are in units of the first look (divided by the ratio), improvements in percent of the MLE's error
+    (nan where that is 0).
+    `log_score` is the mean of log p(y | x), the higher the better, and `coverage` the share of units inside their 90 %
+    predictive interval; both are nan for a method without a prior. `seconds` is the time to fit.
+    """
+
+    data: str
+    case: str
+    estimator: str
+    units: int
+    rmse: float
+    mae: float
+    rmse_improvement: float
+    mae_improvement: float
+    log_score: float
+    coverage: float
+    seconds: float
+
+
+def score(holdout: Holdout, rule: Rule, name: str | None = None, seconds: float = math.nan) -> Score:
+    """Judge a rule fitted to `holdout.tally` by the counts it has not seen.
+
+    >>> from ebformer.prior import Prior
+    >>> from ebformer.rule import BayesRule
+    >>> score(Holdout.of([0, 4], [2, 2]), BayesRule("two", Prior([2.0], [1.0]))).rmse_improvement
+    100.0
+    """
+    y = holdout.after / holdout.ratio
+    x, cell = np.unique(holdout.before, return_inverse=True)
+    rmse, mae = _errors(rule(x)[cell] - y, holdout)
+    mle_rmse, mle_mae = _errors(holdout.before - y, holdout)
+    log_score = coverage = math.nan
+    if rule.prior is not None:
+        log_score = _mean(log_predictive(rule.prior, holdout.before, 1.0, holdout.after, holdout.ratio), holdout)
+        coverage = _mean(covered(rule, holdout), holdout)
+    return Score(
+        holdout.data,
+        holdout.case,
+        name or rule.method,
+        holdout.n,
+        rmse,
+        mae,
+        100 * (1 - rmse / mle_rmse) if mle_rmse > 0 else math.nan,
+        100 * (1 - mae / mle_mae) if mle_mae > 0 else math.nan,
+        log_score,
+        coverage,
+        seconds,
+    )
+
+
+def covered(rule: Rule, holdout: Holdout) -> Floats:
+    """1 where y lies in the predictive interval of its x, else 0; float64 [m]."""
+    x, cell = np.unique(holdout.before, return_inverse=True)
+    low, high = rule.predict(x, future=holdout.ratio).interval(LEVEL)
+    return ((holdout.after >= low[cell]) & (holdout.after <= high[cell])).astype(np.float64)
+
+
+def _errors(difference: Floats, holdout: Holdout) -> tuple[float, float]:
+    return math.sqrt(_mean(difference**2, holdout)), _mean(np.abs(difference), holdout)
+
+
+def _mean(per_pair: Floats, holdout: Holdout) -> float:
+    return float(holdout.multiplicity @ per_pair / holdout.n)
+
+
+def evaluate(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator], jobs: int = 1) -> Iterator[list[Score]]:
+    """Fit and score every method on every holdout; yields the scores of up to BATCH holdouts at a time, in order.
+
+    Holdouts are independent, so `jobs` processes (joblib) share them; the answer does not depend on how many. Two of
+    one name are refused: in every summary one would stand for both.
+    """
+    if not estimators or not holdouts:
+        raise InputError("there is nothing to score: give at least one estimator and one holdout")
+    for (data, case), times in Counter((holdout.data, holdout.case) for holdout in holdouts).items():
+        if times > 1:
+            raise InputError(f"{data} has {times} cases called {case!r}: give each of them once, or rename its file")
+    batches = [holdouts[i : i + BATCH] for i in range(0, len(holdouts), BATCH)]
+    if jobs == 0:
+        raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
+    if jobs == 1:
+        return (_score_batch(some, estimators) for some in batches)
+    try:
+        from joblib import Parallel, delayed
+    except ImportError as error:
+        raise InputError("more than one process needs joblib: pip install 'ebformer[arena]', or use one job") from error
+    scored: Iterator[list[Score]] = Parallel(n_jobs=jobs, return_as="generator")(
+        delayed(_score_batch)(some, estimators) for some in batches
+    )
+    return scored
+
+
+def _score_batch(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator]) -> list[Score]:
+    tallies = [holdout.tally for holdout in holdouts]
+    scores = []
+    for name, estimator in estimators.items():
+        started = time.perf_counter()
+        with warnings.catch_warnings():  # what a network is worth beyond its range is for the scores to say
+            warnings.simplefilter("ignore", OutsideTrainingRange)
+            rules = [estimator(tally) for tally in tallies]
+        seconds = (time.perf_counter() - started) / len(tallies)
+        scores.append([score(holdout, rule, name, seconds) for holdout, rule in zip(holdouts, rules, strict=True)])
+    return [of_method[i] for i in range(len(holdouts)) for of_method in scores]

@@ -1,0 +1,167 @@
+"""The torch twin of `ebformer.networks.priorformer`: the same network over a batch that shares one grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ebformer.lab.pretraining.priorformer_batches import Batch
+from ebformer.networks.em_track import CHECK, LARGEST_PULL, LEAST_PULL, LOWEST_LOG_WEIGHT, STRIDE, momentum
+from ebformer.networks.grid import PER_CELL, SPACING
+from ebformer.networks.kernels import FAR
+from ebformer.networks.priorformer import LARGEST_LOG_N, MOST_SMOOTHED, SMOOTHED
+from ebformer.networks.priorformer_block import STATIC_FEATURES, TRACK_FEATURES, PriorformerConfig
+
+
+def rms_norm(h: Tensor) -> Tensor:
+    return h * torch.rsqrt(h.square().mean(-1, keepdim=True) + 1e-6)
+
+
+class Block(nn.Module):
+    """Read the state of both tracks into every cell, attend to nearby cells, and propose a step for each atom."""
+
+    def __init__(self, config: PriorformerConfig) -> None:
+        super().__init__()
+        d, self.heads = config.width, config.heads
+        self.embed = nn.Linear(TRACK_FEATURES * PER_CELL + STATIC_FEATURES, d)
+        self.qkv = nn.Linear(d, 3 * d, bias=False)
+        self.out = nn.Linear(d, d, bias=False)
+        distance = torch.arange(-config.reach, config.reach + 1) * SPACING * PER_CELL
+        spread = torch.tensor([0.5, 1.0, 2.0, 4.0]).repeat(math.ceil(config.heads / 4))[: config.heads]
+        self.nearness = nn.Parameter(-0.5 * (distance / spread[:, None]).square().clamp_max(8.0))
+        self.up = nn.Linear(d, 4 * d)
+        self.down = nn.Linear(4 * d, d, bias=False)
+        self.head = nn.Linear(d, 3 * PER_CELL)
+        nn.init.zeros_(self.head.weight)
+        with torch.no_grad():  # untrained, a block makes an EM step and a small move towards the EM track
+            self.head.bias.copy_(torch.tensor([0.0, -2.0, 0.0]).repeat_interleave(PER_CELL))
+
+    def forward(self, h: Tensor, features: Tensor, far: Tensor, distance: Tensor) -> tuple[Tensor, Tensor]:
+        b, j, d = h.shape
+        h = h + self.embed(features)
+        q, k, v = self.qkv(rms_norm(h)).view(b, j, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        logits = q @ k.transpose(-1, -2) / math.sqrt(d // self.heads) + (self.nearness[:, distance] + far)
+        attended = torch.softmax(logits, -1) @ v  # [b, heads, j, d / heads]
+        h = h + self.out(attended.transpose(1, 2).reshape(b, j, d))
+        h = h + self.down(F.silu(self.up(rms_norm(h))))
+        return h, self.head(rms_norm(h))
+
+
+class PriorformerNetwork(nn.Module):
+    """A batch of tallies to log-weights [b, a] of the atoms, after every block; the last, smoothed, is the answer."""
+
+    def __init__(self, config: PriorformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.blocks))
+
+    def forward(self, batch: Batch) -> list[Tensor]:
+        share, likelihood = batch.share, batch.likelihood
+        transposed, squared = likelihood.T.contiguous(), (likelihood * likelihood).T.contiguous()
+        b, j = batch.inside.shape
+        outside = torch.zeros(b, j).masked_fill(~batch.inside, FAR)
+        outside_atoms = outside.repeat_interleave(PER_CELL, 1)
+        log_n = batch.n.log().clamp_max(LARGEST_LOG_N)[:, None]
+        offset = torch.arange(j) - torch.arange(j)[:, None]
+        reach = self.config.reach
+        far = torch.zeros(j, j).masked_fill(offset.abs() > reach, FAR) + outside[:, None, None, :]
+        distance = offset.clamp(-reach, reach) + reach
+
+        def factor(log_weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            """The marginal f, share / f and the EM factor D."""
+            f = log_weights.exp() @ likelihood
+            ratio = share / f
+            return f, ratio, ratio @ transposed
+
+        with torch.no_grad():
+            flat = torch.log_softmax(outside_atoms, -1)
+            em = flat + factor(flat)[2].log() + outside_atoms
+            f, ratio, d = factor(em)
+            variance = ((ratio / f) @ squared - d * d).clamp_min(0.0)
+            precision = torch.sqrt(log_n.exp() / (variance + 0.05))
+            velocity, run = torch.zeros_like(em), torch.zeros(b, 1)
+            static = self.static_features(batch, em, log_n)
+        own = em
+        h = torch.zeros(b, j, self.config.width)
+        answers = []
+        for block in self.blocks:
+            with torch.no_grad():
+                em, velocity, run = accelerated_em(factor, em, velocity, run, self.config.em_steps)
+                em = torch.log_softmax(em.clamp_min(LOWEST_LOG_WEIGHT) + outside_atoms, -1)
+                em_d = factor(em)[2]
+            d = factor(own)[2]
+            gradient = d.log().clamp(-3.0, 3.0)
+            tracks = [
+                (own + log_n).clamp(-5.0, 12.0) / 4.0,
+                (em + log_n).clamp(-5.0, 12.0) / 4.0,
+                gradient,
+                em_d.log().clamp(-3.0, 3.0),
+                torch.asinh((d - 1.0) * precision) / 2.0,
+                torch.asinh((em_d - 1.0) * precision) / 2.0,
+                (em - own).clamp(-8.0, 8.0) / 4.0,
+            ]
+            features = torch.cat([*(track.view(b, j, PER_CELL) for track in tracks), static], -1)
+            h, step_of = block(h, features, far, distance)
+            along, towards, shift = step_of.view(b, j, 3, PER_CELL).permute(2, 0, 1, 3).reshape(3, b, -1)
+            own = own + (1.0 + along) * gradient + torch.sigmoid(towards) * (em - own).clamp(-8.0, 8.0) + shift
+            own = own + outside_atoms
+            own = (own - own.amax(-1, keepdim=True).detach()).clamp_min(LOWEST_LOG_WEIGHT) + outside_atoms
+            own = torch.log_softmax(own, -1)
+            answers.append(own)
+        answers[-1] = smoothed(batch, own)
+        return answers
+
+    @staticmethod
+    def static_features(batch: Batch, em: Tensor, log_n: Tensor) -> Tensor:
+        """What no block changes: units near the cell, log n, and where the cell lies; [b, j, STATIC_FEATURES]."""
+        b, j = batch.inside.shape
+        near = em.exp().view(b, j, PER_CELL).sum(-1).clamp_min(1e-9).log() + log_n
+        root = torch.where(batch.u >= 0.5, batch.u, 0.5 * torch.exp(2.0 * batch.u.clamp_max(0.5) - 1.0))
+        columns = [
+            near.clamp(-3.0, 12.0) / 4.0,
+            log_n.expand(b, j) / 10.0,
+            *(value.expand(b, j) for value in (torch.exp(-root), torch.exp(-root / 4), torch.exp(-root / 16))),
+            batch.u.clamp_max(0.5).expand(b, j),
+        ]
+        return torch.stack(columns, -1)
+
+
+def smoothed(batch: Batch, log_weights: Tensor) -> Tensor:
+    """`priorformer.smoothed` for every tally within its own cells: log-weights [b, a] to log-weights."""
+    weights, inside = log_weights.exp(), batch.inside.repeat_interleave(PER_CELL, 1)
+    positive = batch.theta > 0.0
+    shared = (SMOOTHED / batch.n).clamp_max(MOST_SMOOTHED)[:, None] * weights * positive
+    moved = F.pad(shared[:, :-1], (1, 0)) + F.pad(shared[:, 1:], (0, 1)) * positive
+    result = (weights - 2.0 * shared + moved) * inside
+    return (result / result.sum(-1, keepdim=True)).clamp_min(math.exp(LOWEST_LOG_WEIGHT)).log()
+
+
+def accelerated_em(
+    factor: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]], em: Tensor, velocity: Tensor, run: Tensor, steps: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The steps of `em_track.EmTrack` for every tally: log-weights and velocities [b, a], lengths of the run [b, 1]."""
+    for step in range(1, steps + 1):
+        d = factor(em)[2]
+        run = run + 1.0
+        if step % CHECK == 0:
+            turned = ((d - 1.0) * em.exp() * velocity).sum(-1, keepdim=True) < 0
+            run = torch.where(turned, 1.0, run)
+            velocity = torch.where(turned, 0.0, velocity)
+        beta = momentum(run)
+        velocity = beta * velocity + (1.0 + STRIDE * beta) * d.log().clamp(LEAST_PULL, LARGEST_PULL)
+        em = em + velocity
+    return em, velocity, run
+
+
+def grown(state: dict[str, Tensor], config: PriorformerConfig) -> dict[str, Tensor]:
+    """A trained state followed by as many fresh blocks as `config` has more, which at first hardly move a weight."""
+    network = PriorformerNetwork(config)
+    with torch.no_grad():
+        for block in network.blocks:
+            bias = block.get_parameter("head.bias")
+            bias.copy_(torch.tensor([-1.0, -5.0, 0.0]).repeat_interleave(PER_CELL))
+    return network.state_dict() | state

@@ -1,0 +1,48 @@
+"""Worlds: distributions over priors, to measure estimators on and to pre-train networks in."""
+
+from ebformer.lab.worlds.base import MEASURING, TRAINING, PaperThetaMax, Priors, ThetaMaxLaw, World
+from ebformer.lab.worlds.dirichlet import Dirichlet
+from ebformer.lab.worlds.everyday import FewAtoms, Gamma, LogNormal, PointMass, ZeroInflated, Zipf
+from ebformer.lab.worlds.least_favourable import LeastFavourable
+from ebformer.lab.worlds.mixture import Mixture
+from ebformer.lab.worlds.multinomial import Multinomial
+from ebformer.lab.worlds.neural import Neural
+
+WORLDS: dict[str, type[World]] = {
+    world.name: world
+    for world in (
+        Neural,
+        Dirichlet,
+        Mixture,
+        Multinomial,
+        LeastFavourable,
+        PointMass,
+        FewAtoms,
+        Gamma,
+        LogNormal,
+        ZeroInflated,
+        Zipf,
+    )
+}
+"""Every world by its name; `WORLDS["neural"](theta_max=50.0)` makes one."""
+
+__all__ = [
+    "MEASURING",
+    "TRAINING",
+    "WORLDS",
+    "Dirichlet",
+    "FewAtoms",
+    "Gamma",
+    "LeastFavourable",
+    "LogNormal",
+    "Mixture",
+    "Multinomial",
+    "Neural",
+    "PaperThetaMax",
+    "PointMass",
+    "Priors",
+    "ThetaMaxLaw",
+    "World",
+    "ZeroInflated",
+    "Zipf",
+]
