@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ebformer.bayes.marginal import AnyPrior, Floats, in_blocks, log_marginal
-from ebformer.channels.poisson import negative_binomial_cdf
+from ebformer.channels.gamma import negative_binomial_cdf
 from ebformer.prior import GammaPrior
 from ebformer.tally import Tally
 

@@ -19,10 +19,10 @@ def largest_risk(prior: Prior, theta_max: float) -> float:
     t = bayes_rule(prior, x)
 
     def risk(theta: float) -> float:
-        return float(np.exp(Poisson().log_pmf(x, theta)) @ (theta - t) ** 2)
+        return float(np.exp(Poisson().log_likelihood(x, theta)) @ (theta - t) ** 2)
 
     grid = np.linspace(0, np.sqrt(theta_max), 1000) ** 2
-    heights = (np.exp(Poisson().log_pmf(x, grid[:, None])) * (grid[:, None] - t) ** 2).sum(axis=1)
+    heights = (np.exp(Poisson().log_likelihood(x, grid[:, None])) * (grid[:, None] - t) ** 2).sum(axis=1)
     best = heights.max()
     inner = np.flatnonzero((heights[1:-1] >= heights[:-2]) & (heights[1:-1] >= heights[2:])) + 1
     for at in np.concatenate([inner, [0, grid.size - 1]]):
@@ -55,7 +55,7 @@ def test_sums_over_every_count_confirm_long_intervals(theta_max: float) -> None:
     def risk(theta: float) -> float:
         x = np.arange(int(max(0.0, np.sqrt(theta) - 5) ** 2), int(theta + 10 * np.sqrt(theta) + 30))
         rule = t[x - first] if x[0] >= first else bayes_rule(prior, x)
-        return float(np.exp(Poisson().log_pmf(x, theta)) @ (theta - rule) ** 2)
+        return float(np.exp(Poisson().log_likelihood(x, theta)) @ (theta - rule) ** 2)
 
     high = prior.atoms > max(0.0, root - 40) ** 2
     level = sum(w * risk(a) for a, w in zip(prior.atoms[high], prior.weights[high], strict=True))

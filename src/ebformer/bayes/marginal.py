@@ -11,7 +11,8 @@ from scipy import special
 
 from ebformer.bayes.posterior import DiscretePosterior, GammaPosterior, GridPosterior, Posterior
 from ebformer.bayes.posterior import Floats as Floats
-from ebformer.channels.poisson import deviance, log_peak, negative_binomial_log_pmf
+from ebformer.channels.gamma import negative_binomial_log_pmf
+from ebformer.channels.poisson import deviance, log_peak
 from ebformer.errors import InputError
 from ebformer.prior import GammaPrior, GridPrior, Prior
 

@@ -12,7 +12,8 @@ from scipy import special
 
 from ebformer.bayes.marginal import AnyPrior, Floats, log_marginal, observations, posterior
 from ebformer.bayes.posterior import DiscretePosterior, Distribution, GammaPosterior, probabilities
-from ebformer.channels.poisson import Poisson, log_peak, negative_binomial_cdf, negative_binomial_log_pmf
+from ebformer.channels.gamma import negative_binomial_cdf, negative_binomial_log_pmf
+from ebformer.channels.poisson import Poisson, log_peak
 from ebformer.errors import InputError
 
 Ints = NDArray[np.int64]
@@ -130,7 +131,7 @@ def _below_one(q: ArrayLike) -> Floats:
 
 
 def _poisson_pmf(y: Floats, rate: Floats) -> Floats:
-    return _on_counts(lambda whole: np.exp(Poisson().log_pmf(whole, rate)), y)
+    return _on_counts(lambda whole: np.exp(Poisson().log_likelihood(whole, rate)), y)
 
 
 def _on_counts(pmf: Callable[[Floats], Floats], y: Floats) -> Floats:
@@ -168,5 +169,5 @@ def log_predictive(prior: AnyPrior, x: ArrayLike, t: ArrayLike, y: ArrayLike, s:
     -3.0
     """
     both, share = np.add(x, y), np.divide(s, np.add(s, t))
-    split = Poisson().log_pmf(x, both * (1 - share)) + Poisson().log_pmf(y, both * share) - log_peak(both)
+    split = Poisson().log_likelihood(x, both * (1 - share)) + Poisson().log_likelihood(y, both * share) - log_peak(both)
     return np.asarray(split + log_marginal(prior, both, np.add(t, s)) - log_marginal(prior, x, t))

@@ -121,7 +121,7 @@ def minimax_at_point_masses(rule: Rule, theta_max: float = 50.0) -> Figure:
 def risk(rule: Rule, theta: Floats) -> Floats:
     """E_theta (rule(x) - theta)^2 at every theta."""
     x = np.concatenate(likely_counts(Prior([0.0, float(theta.max())], [0.5, 0.5])))
-    likelihood = np.exp(Poisson().log_pmf(x, theta[:, None]))
+    likelihood = np.exp(Poisson().log_likelihood(x, theta[:, None]))
     return np.asarray((likelihood * (rule(x) - theta[:, None]) ** 2).sum(axis=1))
 
 
