@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +135,7 @@ class Binomial(Channel):
     def unbiased_square(self, x: Floats, known: Floats) -> Floats:
         return np.where(known > 1, x * (x - 1) / (known * np.maximum(known - 1, 1)), np.nan)
 
-    def merge(self, x: Floats, known: Floats, units: NDArray[np.int64], width: float) -> tuple[Floats, Floats]:
+    def merge(self, x: Floats, known: Floats, units: NDArray[Any], width: float) -> tuple[Floats, Floats]:
         """Trials move to the whole number m' nearest the mean of a bin of log m; x goes along as x m' / m.
 
         It is rounded to whole numbers and, where its noise is wider than these, to steps of width * sqrt(m p (1 - p)).

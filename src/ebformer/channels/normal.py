@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,10 @@ class Normal(Channel):
     def concave(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
         return x - known, x + known
 
+    def within(self, x: Floats, known: Floats, depth: float) -> tuple[Floats, Floats]:
+        reach = np.sqrt(2.0 * depth) * known
+        return x - reach, x + reach
+
     def coordinate(self, theta: Floats) -> Floats:
         return np.asarray(theta, dtype=np.float64)
 
@@ -115,7 +120,7 @@ class Normal(Channel):
     def unbiased_square(self, x: Floats, known: Floats) -> Floats:
         return np.asarray(x**2 - known**2)
 
-    def merge(self, x: Floats, known: Floats, units: NDArray[np.int64], width: float) -> tuple[Floats, Floats]:
+    def merge(self, x: Floats, known: Floats, units: NDArray[Any], width: float) -> tuple[Floats, Floats]:
         """Errors move to the root mean square of a bin of log s, effects to the mean of a bin of width * s.
 
         Spread evenly over a bin, effects have noise of variance s^2 (1 + width^2 / 12): that is what it may cost.
