@@ -1,21 +1,21 @@
 """A softmax layer in two halves, EM steps and the blocks of priorformer in C, where the installation found a compiler;
 elsewhere numpy runs them.
 
-`hatch_build.py` compiles kernels.c when the package is installed. The library bears a hash of its source in its name,
-so that one built from another version is never called.
+`hatch_build.py` compiles kernels.c when the package is installed.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ebformer import compiled
 
 Array = NDArray[Any]
 Affine = tuple[Array, Array]
@@ -33,19 +33,13 @@ FAR = -1e4
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The library that belongs to the source beside this module, or None; a bundled application may have neither."""
-    try:
-        source = SOURCE.read_bytes()
-    except OSError:
-        return None
-    return load(SOURCE.with_name(f"kernels-{hashlib.sha256(source).hexdigest()[:12]}.so"))
+    """The library that belongs to the source beside this module, or None."""
+    return prepared(compiled.library(SOURCE))
 
 
-def load(path: Path) -> ctypes.CDLL | None:
-    """The library at `path`; None if it is missing or needs another processor."""
-    try:
-        loaded = ctypes.CDLL(str(path))
-    except OSError:
+def prepared(loaded: ctypes.CDLL | None) -> ctypes.CDLL | None:
+    """The library, told what its functions take."""
+    if loaded is None:
         return None
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     loaded.attention.argtypes = [pointer] * 3 + [integer] * 5 + [pointer] * 4
@@ -57,7 +51,7 @@ def load(path: Path) -> ctypes.CDLL | None:
     loaded.em_steps.restype = integer
     loaded.all_blocks.argtypes = [pointer] * 8 + [integer] * 9 + [ctypes.c_float] * 5
     loaded.all_blocks.restype = None
-    return loaded if loaded.runs_here() else None
+    return loaded
 
 
 def attention(h: Array, share: Array, heads: int, qkv: Affine, out: Affine) -> bool:

@@ -59,6 +59,11 @@ class Columns:
             pieces.append(Piece(one.rows, slice(start, start + found.size), a))
         return Columns(points, pieces, self.observations), first
 
+    @property
+    def whole(self) -> Floats | None:
+        """A [u, k] in one piece, unless it is in several."""
+        return self.pieces[0].a if len(self.pieces) == 1 else None
+
     def mix(self, weights: Floats) -> Floats:
         """F = A v [u]."""
         f = np.zeros(self.observations)

@@ -90,15 +90,16 @@ class Lattice:
             d[layer.enclosed] += layer.pull(c)
         return d
 
-    def peaks(self, atoms: Floats, f: Floats) -> tuple[Floats, Floats]:
-        """Every local maximum of D over [low, high] that may exceed 1, and D there, where `f` is F [u].
+    def peaks(self, atoms: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Every local maximum over [low, high] of D under a mixing distribution that may exceed 1, and D there.
 
         Maxima are found beside the points, among lattice and atoms, that are higher than their neighbours, and then
         polished by Newton: the largest value on a lattice would under-report the gap.
         """
-        c, sample = self.sample.q / f, self.sample
+        sample, columns = self.sample, Columns.of(self.sample, atoms)
+        c = sample.q / columns.mix(weights)
         nodes = np.concatenate([sample.lattice, atoms])
-        height = np.concatenate([self.pull(c), Columns.of(sample, atoms).pull(c)])
+        height = np.concatenate([self.pull(c), columns.pull(c)])
         order = np.argsort(nodes, kind="stable")
         # Between nodes D rises above both by less than 5 %, so lower maxima cannot reach 1.
         theta = top = nodes[order][crests(height[order], 0.95)]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ebformer.estimators.npmle.sample import SILENT, Sample
 from ebformer.estimators.npmle.solver import Solution, maximise
 
+
 def maximise_by_parts(sample: Sample, tolerance: float) -> Solution:
     """The mixing distribution of largest likelihood, as `maximise` finds it, each part of the sample on its own.
 

@@ -17,7 +17,7 @@ SILENT = 45.0
 """Where the likelihood of an observation is exp(-SILENT) = 3e-20 of its largest, it has nothing to say."""
 STEP = 0.2
 """Spacing of the lattice in the stable coordinate, per standard deviation of the noise."""
-WHOLE = 4_000_000
+WHOLE = 1_000_000
 """Entries of a matrix, observations by points of the lattice, that is held as a whole."""
 ROWS = 256
 """Observations in a block of a larger one."""
@@ -26,9 +26,9 @@ CHUNK = 1_000_000
 
 
 class Block(NamedTuple):
-    """Observations of like noise and like best theta: which they are, and the interval outside of which they are silent.
+    """Observations of like noise and like best theta, and the interval outside of which they are silent.
 
-    `unit` is the spacing of the lattice that resolves them.
+    `rows` says which they are, `unit` is the spacing of the lattice that resolves them.
     """
 
     rows: NDArray[np.intp] | slice
@@ -78,7 +78,7 @@ class Sample:
         """The sample in which a share q [u] of the units, of sum 1, shows x."""
         mle = np.clip(channel.mle(x, known), *channel.inside)
         high = float(mle.max()) if theta_max is None else min(float(mle.max()), max(theta_max, channel.inside[0]))
-        return cls(channel, x, known, q, min(float(mle.min()), high), high)
+        return cls(channel, x, known, np.ascontiguousarray(q), min(float(mle.min()), high), high)
 
     def part(self, chosen: NDArray[np.intp], share: float) -> Sample:
         """Some of the observations, which make up this share of the units, on their own."""
@@ -86,10 +86,11 @@ class Sample:
         return Sample.of_shares(self.channel, self.x[chosen], self.known[chosen], q, self.high)
 
     def merged(self, width: float) -> Sample:
-        """About the same observations, moved together by no more than `width` of their noise so that there are fewer."""
+        """About the same observations, but fewer: moved together by no more than `width` of their noise."""
         moved = np.stack(self.channel.merge(self.x, self.known, self.q, width))
         (x, known), which = np.unique(moved, axis=1, return_inverse=True)
-        return Sample.of_shares(self.channel, x, known, np.bincount(which.reshape(-1), self.q), self.high)
+        q = np.asarray(np.bincount(which.reshape(-1), self.q), dtype=np.float64)
+        return Sample.of_shares(self.channel, x, known, q, self.high)
 
     @functools.cached_property
     def beyond(self) -> NDArray[np.intp]:

@@ -3,7 +3,8 @@
 1. EM on a lattice, a few steps: cheap, and F is then close enough for quadratic models to be trusted.
 2. `reweigh`: sequential quadratic programming for the weights on fixed points, with an active set.
 3. `halve`: points half-way between each support point and its neighbours, and step 2 again.
-4. `slide`: unite neighbours and let Newton's method move atoms and weights together; it converges quadratically.
+4. `sharpen`: unite neighbours and let Newton's method move atoms and weights together; it converges quadratically.
+   Where D then exceeds 1 elsewhere, an atom is missing: put one there, and again.
 5. Certify by the largest value of D over the whole interval. If that is above the tolerance, back to 3: the ladder
    alone converges too, only more slowly, so a failed Newton step costs time and never correctness.
 """
@@ -20,16 +21,17 @@ from ebformer.estimators.npmle.columns import Columns
 from ebformer.estimators.npmle.lattice import Lattice
 from ebformer.estimators.npmle.newton import slide
 from ebformer.estimators.npmle.sample import Sample
-from ebformer.estimators.npmle.weights import crests, reweigh
+from ebformer.estimators.npmle.weights import crests, em_steps, reweigh
 from ebformer.prior import Prior
 
 EM_STEPS = 15
+RUNGS = 12
+ATTEMPTS = 4
+"""To put atoms where D exceeds 1 before the ladder is climbed further."""
 START = 1e-3
 """How far D may exceed 1 on the lattice before it is refined."""
 WIDTH = 0.25
 """How far observations are moved together, in their noise, where there are too many to start with."""
-RUNGS = 12
-ATTEMPTS = 4
 FINISH = 1e-10
 """Newton gets here at no cost, and estimates then agree to six digits; the tolerance is what is promised."""
 
@@ -48,6 +50,23 @@ class Solution(NamedTuple):
         return Prior(self.atoms, self.weights)
 
 
+class Candidate(NamedTuple):
+    """Atoms theta and weights w, and the local maxima of D, where they are and how high."""
+
+    theta: Floats
+    w: Floats
+    top: Floats
+    d: Floats
+
+    @classmethod
+    def of(cls, lattice: Lattice, theta: Floats, w: Floats) -> Candidate:
+        return cls(theta, w, *lattice.peaks(theta, w))
+
+    @property
+    def gap(self) -> float:
+        return max(float(self.d.max()) - 1, 0.0)
+
+
 def maximise(sample: Sample, tolerance: float) -> Solution:
     """The mixing distribution on [low, high] of largest likelihood, certified to `tolerance` or the best found.
 
@@ -58,41 +77,43 @@ def maximise(sample: Sample, tolerance: float) -> Solution:
     """
     if sample.low == sample.high:
         return Solution(outward(sample.channel, np.array([sample.low])), np.ones(1), 0.0, 0)
-    lattice = Lattice.of(sample)
+    lattice, goal = Lattice.of(sample), min(tolerance, FINISH)
     columns, weights, iterations = start(lattice)
-    best = Solution(columns.points, weights, np.inf, 0)
-    top = sample.lattice[:0]
+    top, found = sample.lattice[:0], []
     for rung in range(RUNGS):
         new = np.concatenate([halve(sample.channel, columns.points, weights), top])
         columns, weights = extended(sample, columns, weights, new)
         weights, steps = reweigh(columns, sample.q, weights, weights, max(tolerance / 4**rung, 1e-15))
+        i = np.flatnonzero(weights)
+        support, masses = columns.points[i], weights[i]
+        sharp, slides = sharpen(lattice, *unite(sample, support, masses, 0.7, np.diff(i) == 1), goal)
+        iterations += steps + slides
+        found.append(sharp)
+        if sharp.gap <= goal:
+            break
+        found.append(Candidate.of(lattice, support, masses))
+        if found[-1].gap <= goal:
+            break
+        top = found[-1].top[found[-1].d > 1]
+    best = min(found, key=lambda candidate: candidate.gap)
+    return Solution(outward(sample.channel, best.theta), best.w, best.gap, iterations)
+
+
+def sharpen(lattice: Lattice, theta: Floats, w: Floats, goal: float) -> tuple[Candidate, int]:
+    """Newton's method and, while D exceeds 1 elsewhere, again with atoms there; also the number of models solved."""
+    sample, found, iterations = lattice.sample, [], 0
+    for _ in range(ATTEMPTS):
+        theta, w, steps = slide(sample, theta, w)
+        found.append(Candidate.of(lattice, theta, w))
         iterations += steps
-        found = np.flatnonzero(weights)
-        support, masses = columns.points[found], weights[found]
-        theta, w = unite(sample, support, masses, 0.7, neighbours=np.diff(found) == 1)
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                points, which = np.unique(np.concatenate([theta, top[d > 1 + 0.01 * gap]]), return_index=True)
-                w = np.concatenate([w, np.zeros(points.size)])[which]
-                w, steps = reweigh(Columns.of(sample, points), sample.q, w, w, 1e-15)
-                theta, w = unite(sample, points[w > 0], w[w > 0], 1.5)
-                iterations += steps
-            theta, w, steps = slide(sample, theta, w)
-            iterations += steps
-            top, d = lattice.peaks(theta, Columns.of(sample, theta).mix(w))
-            gap = max(float(d.max()) - 1, 0.0)
-            if gap < best.gap:
-                best = Solution(outward(sample.channel, theta), w, gap, 0)
-            if gap <= min(tolerance, FINISH):
-                return best._replace(iterations=iterations)
-        top, d = lattice.peaks(support, Columns.of(sample, support).mix(masses))
-        gap = max(float(d.max()) - 1, 0.0)
-        if gap < best.gap:
-            best = Solution(outward(sample.channel, support), masses, gap, 0)
-        if gap <= min(tolerance, FINISH):
-            return best._replace(iterations=iterations)
-        top = top[d > 1]
-    return best._replace(iterations=iterations)
+        if (gap := found[-1].gap) <= goal:
+            break
+        missing = found[-1].top[found[-1].d > 1 + 0.01 * gap]
+        columns, w = extended(sample, Columns.of(sample, theta), w, missing)
+        w, steps = reweigh(columns, sample.q, w, w, 1e-15)
+        theta, w = unite(sample, columns.points[w > 0], w[w > 0], 1.5)
+        iterations += steps
+    return min(found, key=lambda candidate: candidate.gap), iterations
 
 
 def start(lattice: Lattice, width: float = WIDTH) -> tuple[Columns, Floats, int]:
@@ -103,16 +124,13 @@ def start(lattice: Lattice, width: float = WIDTH) -> tuple[Columns, Floats, int]
     """
     sample, columns = lattice.sample, lattice.columns
     if columns is not None:
-        dense = np.full(sample.lattice.size, 1 / sample.lattice.size)
-        for _ in range(EM_STEPS):
-            dense = dense * columns.pull(sample.q / columns.mix(dense))
+        dense = em_steps(columns, sample.q, np.full(sample.lattice.size, 1 / sample.lattice.size), EM_STEPS)
         return columns, *reweigh(columns, sample.q, dense, sparse_start(dense), START)
     coarse, weights, iterations = start(Lattice.of(sample.merged(width)), 2 * width)
-    atoms, weights = coarse.points[weights > 0], weights[weights > 0]
-    at = np.searchsorted(sample.lattice, atoms)
+    at = np.minimum(np.searchsorted(sample.lattice, coarse.points[weights > 0]), sample.lattice.size - 1)
     near = np.unique(np.clip(at[:, None] + np.arange(-2, 2), 0, sample.lattice.size - 1))
     columns = Columns.of(sample, sample.lattice[near])
-    weights = np.bincount(np.clip(np.searchsorted(near, at), 0, near.size - 1), weights, near.size)
+    weights = np.asarray(np.bincount(np.searchsorted(near, at), weights[weights > 0], near.size), dtype=np.float64)
     for _ in range(RUNGS):
         weights, steps = reweigh(columns, sample.q, weights, weights, START)
         iterations += steps

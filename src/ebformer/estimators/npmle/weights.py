@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from ebformer.channels.base import Floats
+from ebformer.estimators.npmle import loops
 from ebformer.estimators.npmle.columns import Columns
 
 
@@ -22,6 +23,16 @@ def crests(height: Floats, least: float) -> NDArray[np.bool_]:
     return crest
 
 
+def em_steps(columns: Columns, q: Floats, weights: Floats, steps: int) -> Floats:
+    """Weights on fixed points after so many EM steps: w <- w D."""
+    compiled = None if columns.whole is None else loops.em_steps(columns.whole, q, weights, steps)
+    if compiled is not None:
+        return compiled
+    for _ in range(steps):
+        weights = weights * columns.pull(q / columns.mix(weights))
+    return weights
+
+
 def reweigh(
     columns: Columns, q: Floats, weights: Floats, sparse: Floats, tolerance: float, steps: int = 12
 ) -> tuple[Floats, int]:
@@ -30,6 +41,9 @@ def reweigh(
     Each step maximises the quadratic model, sum_j (2 D_j - 1) v_j - sum_k q_k (A v / F)_k^2 / 2, from `sparse`,
     bringing in local maxima of its gradient only, and then searches the line. Returns sparse weights of sum 1.
     """
+    compiled = None if columns.whole is None else loops.reweigh(columns.whole, q, weights, sparse, tolerance, steps)
+    if compiled is not None:
+        return compiled
     f = columns.mix(weights)
     root, whole = np.sqrt(q), False
     for step in range(steps):
