@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ebformer.bayes.marginal import bayes_rule as bayes_rule
     from ebformer.bayes.marginal import mmse as mmse
+    from ebformer.channels.gamma_prior import GammaPrior as GammaPrior
     from ebformer.channels.poisson import Poisson as Poisson
     from ebformer.check import ModelWarning as ModelWarning
     from ebformer.errors import EbformerError as EbformerError
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from ebformer.estimators.pretrained import Pretrained as Pretrained
     from ebformer.estimators.priorformer import Priorformer as Priorformer
     from ebformer.estimators.robbins import Robbins as Robbins
-    from ebformer.prior import GammaPrior as GammaPrior
     from ebformer.prior import Prior as Prior
     from ebformer.rule import Convergence as Convergence
     from ebformer.rule import Rule as Rule
@@ -54,7 +54,7 @@ HOMES = {
     "ErmMonotone": "estimators.erm_monotone",
     "Estimator": "estimators.base",
     "Gamma": "estimators.gamma",
-    "GammaPrior": "prior",
+    "GammaPrior": "channels.gamma_prior",
     "InputError": "errors",
     "Minimax": "estimators.minimax",
     "Mle": "estimators.mle",

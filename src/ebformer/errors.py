@@ -28,8 +28,12 @@ class NoPriorError(EbformerError, TypeError):
     """A posterior was asked of a method that estimates rates without estimating a prior."""
 
 
-class ExposureError(EbformerError, ValueError):
-    """A method that treats all units alike was given units of unequal exposure."""
+class KnownError(EbformerError, ValueError):
+    """Units differ in what is known of them, such as their exposure, and a method or a question cannot do with it."""
+
+
+class ChannelError(EbformerError, ValueError):
+    """A method was given observations of a channel that it does not serve."""
 
 
 class WeightsError(EbformerError, ValueError):

@@ -31,7 +31,8 @@ class Minimax(Estimator):
     name: ClassVar[str] = "minimax"
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
-    unequal_exposure: ClassVar[bool] = False
+    learns: ClassVar[bool] = False
+    unequal_known: ClassVar[bool] = False
 
     theta_max: float | None = None
 
@@ -40,9 +41,9 @@ class Minimax(Estimator):
         if given is not None and not (isinstance(given, Real) and 0 < given <= LARGEST):
             raise InputError(f"theta_max is {given!r}: give a positive number of at most {LARGEST:g}")
 
-    def at_exposure(self, exposure: float) -> Self:
-        """The bound on the mean count of a unit with this exposure."""
-        return self if self.theta_max is None else replace(self, theta_max=self.theta_max * exposure)
+    def in_units(self, scale: float) -> Self:
+        """The bound in other units."""
+        return self if self.theta_max is None else replace(self, theta_max=self.theta_max / scale)
 
     def fit(self, tally: Tally) -> BayesRule:
         """The same rule for every tally with the same theta_max."""

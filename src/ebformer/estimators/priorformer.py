@@ -33,7 +33,7 @@ class Priorformer(Estimator):
 
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
-    unequal_exposure: ClassVar[bool] = True
+    unequal_known: ClassVar[bool] = True
 
     name: str = "priorformer"  # type: ignore[misc]  # one class serves every shipped priorformer
     weights: Weights[PriorformerConfig] | None = field(default=None, repr=False)

@@ -83,10 +83,10 @@ class Priorformer:
 
         Rates are measured per mean exposure inside, so that equal exposures give the unexposed answer.
         """
-        exposure = np.ones(len(tally)) if tally.exposure is None else tally.exposure
+        exposure = tally.known
         unit = float(exposure @ tally.multiplicity) / tally.n
-        x, t, count = tally.values.astype(np.float64), exposure / unit, tally.multiplicity
-        if tally.exposure is not None:
+        x, t, count = tally.x, exposure / unit, tally.multiplicity
+        if tally.common != 1.0:
             order = np.lexsort((x / t, strides(t)))
             x, t, count = x[order], t[order], count[order]
         theta, weights = spread(*self.read(x, t, count), points=2 if tally.n <= FINER else 4)

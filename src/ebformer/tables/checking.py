@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ebformer.binning import coarsened
-from ebformer.check import TOO_FEW, ModelCheck, model_check
+from ebformer.channels import POISSON
+from ebformer.check import ModelCheck, model_check, too_few
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.rule import Rule
 from ebformer.tables.fit import Fit, of_groups
@@ -41,9 +42,9 @@ def verdict_of(checks: dict[str | None, ModelCheck]) -> str:
     """What checks that found no trouble have to say, in one sentence for all groups."""
     if None in checks:
         return checks[None].sentence
-    told = sum(check.sentence != TOO_FEW for check in checks.values())
+    told = sum(check.sentence != too_few(POISSON) for check in checks.values())
     if told == 0:
-        return TOO_FEW
+        return too_few(POISSON)
     others = "" if told == len(checks) else "; the others have too few rows to tell"
     return f"Poisson with a mixing distribution fits in {told:,} of {len(checks):,} groups{others}"
 

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from ebformer.channels.base import LARGEST_WHOLE
 from ebformer.errors import InputError
-from ebformer.tally import LARGEST
 
 Role = Literal["count", "exposure", "group"]
 Missing = Literal["error", "keep"]
@@ -179,7 +179,7 @@ def _trouble(role: Role, value: object) -> str:
         return f"{value!r}, with a stray {unicodedata.name(stray[0], 'character')}: remove it"
     if role == "exposure":
         return f"{value}: exposures must be positive and finite, so correct or drop that row"
-    if 0 <= number <= LARGEST:
+    if 0 <= number <= LARGEST_WHOLE:
         return f"{value}: counts are whole numbers; a rate needs its count in this column and its exposure in another"
     return f"{value}: counts are whole numbers of {'at least 0' if number < 0 else 'at most 2^53'}"
 
@@ -193,4 +193,4 @@ def usable(role: Role, numbers: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         if role == "exposure":
             return np.asarray((numbers > 0) & (numbers < np.inf))
-        return np.asarray((numbers >= 0) & (numbers <= LARGEST) & (numbers == np.floor(numbers)))
+        return np.asarray((numbers >= 0) & (numbers <= LARGEST_WHOLE) & (numbers == np.floor(numbers)))

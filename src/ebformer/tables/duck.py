@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.binning import SMALL
+from ebformer.channels.base import LARGEST_WHOLE
 from ebformer.errors import InputError
 from ebformer.tables.columns import NO_ANSWER, NO_GROUP, Columns, Offender, Role
 from ebformer.tables.observations import Distinct
-from ebformer.tally import LARGEST
 
 NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT|BOOLEAN"
 JUDGED = 10_000
@@ -70,7 +70,7 @@ class DuckTable:
             bad = f"{self._text(name)} IS NULL"
         else:
             x = self._number(name)
-            whole = f"x >= 0 AND x <= {LARGEST} AND x = floor(x)" if role == "count" else "x > 0 AND x < 'inf'"
+            whole = f"x >= 0 AND x <= {LARGEST_WHOLE} AND x = floor(x)" if role == "count" else "x > 0 AND x < 'inf'"
             bad = f"(SELECT coalesce(NOT ({whole}), {missing_too}) FROM (SELECT {x} AS x))"
         entries = f"SELECT row_number() OVER () AS row, {quoted(name)} AS entry, {bad} AS bad"
         numbered = f"{entries} FROM ebformer_given AS given"

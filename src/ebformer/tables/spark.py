@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.binning import SMALL
+from ebformer.channels.base import LARGEST_WHOLE
 from ebformer.errors import InputError
 from ebformer.tables.columns import NO_GROUP, Columns, Offender, Role
 from ebformer.tables.observations import Distinct
-from ebformer.tally import LARGEST
 
 
 class SparkTable:
@@ -51,7 +51,9 @@ class SparkTable:
             good = self._text(name).isNotNull()
         else:
             x = self._number(name)
-            good = (x >= 0) & (x <= LARGEST) & (x == F.floor(x)) if role == "count" else (x > 0) & (x < float("inf"))
+            good = (
+                (x >= 0) & (x <= LARGEST_WHOLE) & (x == F.floor(x)) if role == "count" else (x > 0) & (x < float("inf"))
+            )
         bad = self.frame.filter(F.coalesce(~good, F.lit(missing_too))).select(_quoted(name))
         first = bad.limit(1).collect()
         return Offender(first[0][0], rows=bad.count()) if first else None

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebformer.bayes.predictive import log_predictive
+from ebformer.bayes.prediction import log_predictive
+from ebformer.channels.gamma_prior import GammaPrior
 from ebformer.errors import InputError
 from ebformer.estimators.mle import Mle
 from ebformer.lab.fielddata.holdout import Holdout
 from ebformer.lab.fielddata.scoring import covered, evaluate, score
-from ebformer.prior import GammaPrior, Prior
+from ebformer.prior import Prior
 from ebformer.rule import BayesRule
 from ebformer.tally import Tally
 

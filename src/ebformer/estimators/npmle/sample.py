@@ -45,7 +45,7 @@ class Sample:
         >>> sample.high, sample.q.round(3).tolist()
         (9.0, [0.333, 0.333, 0.333])
         """
-        return cls.of_shares(tally.values.astype(np.float64), tally.exposures, tally.multiplicity / tally.n, theta_max)
+        return cls.of_shares(tally.x, tally.known, tally.multiplicity / tally.n, theta_max)
 
     @classmethod
     def of_shares(cls, x: Floats, t: Floats, q: Floats, theta_max: float | None = None) -> Sample:

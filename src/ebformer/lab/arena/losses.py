@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.bayes.marginal import Floats, likely_counts, log_marginal, posterior
+from ebformer.bayes.marginal import Floats, likely, log_marginal, posterior
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.prior import Prior
@@ -68,7 +68,7 @@ class Truth:
             after = posterior(prior, x)
             return after.mean, np.exp(log_marginal(prior, x)), after.variance
 
-        blocks = likely_counts(prior)
+        blocks = [x.astype(np.int64) for x, _ in likely(prior)]
         return cls(np.concatenate(blocks), *map(np.concatenate, zip(*map(answers, blocks), strict=True)))
 
     def draw(self, n: int, rng: np.random.Generator) -> Tally:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ebformer.bayes.marginal import Floats
-from ebformer.bayes.predictive import log_predictive
+from ebformer.bayes.prediction import log_predictive
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.lab.fielddata.holdout import Holdout

@@ -1,0 +1,22 @@
+"""Maxima of a likelihood along one parameter, the others at their best: where the score falls through 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ebformer.distributions import Floats
+
+
+def maxima(score: Callable[[float], float], ladder: Floats) -> tuple[list[float], bool]:
+    """Every maximum between neighbouring rungs whose scores differ in sign, and whether the score still rises at last.
+
+    >>> maxima(lambda z: z * (1 - z) * (z - 2), np.array([-1.0, 0.5, 1.5, 3.0]))  # up to 0, down to 1, up to 2, down
+    ([0.0, 2.0], False)
+    """
+    rises = np.array([score(float(rung)) for rung in ladder])
+    turns = np.flatnonzero((rises[:-1] > 0) & (rises[1:] <= 0))
+    roots = [float(brentq(score, ladder[i], ladder[i + 1], xtol=1e-14, rtol=1e-14)) for i in turns]
+    return roots, bool(rises[-1] > 0)
