@@ -54,7 +54,7 @@ def test_a_rule_of_a_prior_is_that_priors_bayes_rule() -> None:
 
 
 @pytest.mark.parametrize("method", [Gamma(), CATALOGUE["npmle"]], ids=lambda method: method.name)
-def test_unequal_knowns_must_be_named_in_every_question(method: Gamma, tmp_path: Path) -> None:
+def test_unequal_exposures_must_be_named_in_every_question(method: Gamma, tmp_path: Path) -> None:
     """rule(deaths) of an SMR would take every expected count for 1, and nobody would notice."""
     tally = Tally([0, 3, 9, 4], [5, 2, 1, 1], [1.0, 2.0, 2.5, 8.0])
     method(tally).save(tmp_path / "rule.json")

@@ -105,7 +105,7 @@ def test_large_counts_shrink_by_their_spread_beside_the_noise(mean: float) -> No
     assert kept == pytest.approx(0.8, abs=2e-3)
 
 
-def test_a_common_divides_the_answer() -> None:
+def test_a_common_exposure_divides_the_answer() -> None:
     tally = Tally.of([0, 1, 1, 4, 9])
     exposed = Gamma()(Tally(tally.values, tally.multiplicity, 4.0))
     assert exposed([0, 9]) == pytest.approx(Gamma()(tally)([0, 9]) / 4)

@@ -87,6 +87,6 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, object]) -> N
         Robbins(**options)  # type: ignore[arg-type]
 
 
-def test_unequal_knowns_are_refused_in_one_sentence() -> None:
+def test_unequal_exposures_are_refused_in_one_sentence() -> None:
     with pytest.raises(KnownError, match=r"robbins treats all units alike .* such as priorformer, npmle or gamma"):
         Robbins()(Tally.of([1, 2], exposure=[1.0, 2.0]))

@@ -72,7 +72,7 @@ def test_the_rule_answers_anything_it_is_asked_in_the_shape_of_the_question(fold
         rule(1e300)
 
 
-def test_a_common_divides_the_rates_and_others_are_refused(folder: Path) -> None:
+def test_a_common_exposure_divides_the_rates_and_others_are_refused(folder: Path) -> None:
     network = Pretrained("tiny")
     exposed = network(Tally(TALLY.values, TALLY.multiplicity, np.full(len(TALLY), 4.0)))
     np.testing.assert_allclose(exposed([0, 9, 99]), network(TALLY)([0, 9, 99]) / 4)

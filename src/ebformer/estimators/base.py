@@ -74,7 +74,8 @@ class Estimator(ABC):
             )
         if common is None and not self.unequal_known:
             raise KnownError(
-                f"{self.name} treats all units alike and cannot use unequal {channel.words.knowns}; {others}"
+                f"{self.name} treats all units alike and cannot use unequal {channel.words.knowns}; "
+                + _methods_that_can(channel)
             )
         if common is None:
             return replace(self.fit(tally), channel=channel, known=None, tally=tally)

@@ -13,8 +13,8 @@ from ebformer.distributions import Floats
 def maxima(score: Callable[[float], float], ladder: Floats) -> tuple[list[float], bool]:
     """Every maximum between neighbouring rungs whose scores differ in sign, and whether the score still rises at last.
 
-    >>> maxima(lambda z: z * (1 - z) * (z - 2), np.array([-1.0, 0.5, 1.5, 3.0]))  # up to 0, down to 1, up to 2, down
-    ([0.0, 2.0], False)
+    >>> maxima(lambda z: -z * (z - 2) * (z - 4), np.array([-1.0, 1.0, 3.0, 5.0]))  # up to 0 and from 2 to 4
+    ([0.0, 4.0], False)
     """
     rises = np.array([score(float(rung)) for rung in ladder])
     turns = np.flatnonzero((rises[:-1] > 0) & (rises[1:] <= 0))
