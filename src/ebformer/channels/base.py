@@ -83,6 +83,8 @@ class Channel(ABC):
     """Observations are whole numbers."""
     domain: ClassVar[tuple[float, float]]
     """The smallest and the largest theta; one that is finite may be an atom of its own."""
+    inside: ClassVar[tuple[float, float]]
+    """The same, but where an end has no derivatives, a theta that no observation can tell from it."""
     usual: ClassVar[float | None] = None
     """What is known of units about which nothing is said, where that has a meaning."""
     usual_future: ClassVar[float | None] = 1.0
@@ -135,11 +137,19 @@ class Channel(ABC):
 
     @abstractmethod
     def derivatives(self, x: Floats, theta: Floats, known: Floats) -> tuple[Floats, Floats]:
-        """The first two derivatives of log p(x | theta) in theta, for theta inside the domain."""
+        """p' / p and p'' / p: the first two derivatives of p(x | theta) in theta over p, for theta `inside`."""
 
     @abstractmethod
     def concave(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
         """An interval that holds every theta at which p(x | theta) bends down."""
+
+    def within(self, x: Floats, known: Floats, depth: float) -> tuple[Floats, Floats]:
+        """An interval that holds every theta whose deviance is at most `depth`.
+
+        In the stable coordinate the deviance is at least that of a normal of twice the noise.
+        """
+        u, reach = self.coordinate(self.mle(x, known)), np.sqrt(8.0 * depth) * self.noise(known)
+        return self.at_coordinate(u - reach), self.at_coordinate(u + reach)
 
     # The stable coordinate, in which the noise is the same everywhere.
 

@@ -57,6 +57,7 @@ class Binomial(Channel):
         ),
     )
     domain = (0.0, 1.0)
+    inside = (1e-100, 1.0 - 2.0**-53)
     conjugate = "beta"
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:
@@ -78,8 +79,9 @@ class Binomial(Channel):
         return poisson.deviance(x, known * theta) + poisson.deviance(known - x, known * (1.0 - theta))
 
     def derivatives(self, x: Floats, theta: Floats, known: Floats) -> tuple[Floats, Floats]:
-        success, failure = x / theta, (known - x) / (1.0 - theta)
-        return success - failure, -success / theta - failure / (1.0 - theta)
+        residual, other = x - known * theta, 1.0 - theta
+        bend = residual * residual - x * other * other - (known - x) * theta * theta
+        return residual / theta / other, bend / theta / theta / other / other
 
     def concave(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
         # p'' has the sign of (x / m - theta)^2 - x (m - x) / (m^2 (m - 1)); one trial has a straight line for p.

@@ -49,7 +49,7 @@ class Normal(Channel):
         ),
     )
     whole = False
-    domain = (-np.inf, np.inf)
+    domain = inside = (-np.inf, np.inf)
     usual_future = None
     conjugate = "normal"
 
@@ -68,9 +68,12 @@ class Normal(Channel):
     def deviance(self, x: Floats, theta: Floats, known: Floats) -> Floats:
         return np.asarray(0.5 * ((x - theta) / known) ** 2)
 
+    def fall(self, x: Floats, theta: Floats, known: Floats, best: Floats) -> Floats:
+        return np.asarray(((best - theta) / known) * (((x - theta) + (x - best)) / (2.0 * known)))
+
     def derivatives(self, x: Floats, theta: Floats, known: Floats) -> tuple[Floats, Floats]:
-        first = (x - theta) / known / known
-        return first, np.broadcast_to(-1.0 / known / known, first.shape)
+        z = (x - theta) / known
+        return z / known, (z * z - 1.0) / known / known
 
     def concave(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
         return x - known, x + known

@@ -65,6 +65,7 @@ class Poisson(Channel):
         no_zeros="no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them",
     )
     domain = (0.0, np.inf)
+    inside = (1e-100, np.inf)
     usual = 1.0
     conjugate = "gamma"
 
@@ -93,12 +94,18 @@ class Poisson(Channel):
             return np.where(x > m, (x / m) * fall + (x - m) * ((m - known * theta) / m), fall)
 
     def derivatives(self, x: Floats, theta: Floats, known: Floats) -> tuple[Floats, Floats]:
-        return (x - known * theta) / theta, np.broadcast_to(-x / theta / theta, np.broadcast(x, theta, known).shape)
+        residual = x - known * theta
+        return residual / theta, (residual * residual - x) / theta / theta
 
     def concave(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
         # p'' has the sign of (x - t theta)^2 - x.
         deviation = np.sqrt(x)
         return (x - deviation) / known, (x + deviation) / known
+
+    def within(self, x: Floats, known: Floats, depth: float) -> tuple[Floats, Floats]:
+        # The deviance of x from a mean m is at least (x - m)^2 / (2 max(x, m)) (Chernoff).
+        below, above = np.sqrt(2 * depth * x), depth + np.sqrt(depth**2 + 2 * depth * x)
+        return (x - below) / known, (x + above) / known
 
     def coordinate(self, theta: Floats) -> Floats:
         return np.asarray(2.0 * np.sqrt(theta))
