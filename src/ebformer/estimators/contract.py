@@ -123,8 +123,8 @@ def _symmetry(estimator: Estimator, sample: Sample) -> None:
     asked = sample.distinct().astype(np.float64)
     plain = estimator(sample.tally())(asked)
     for symmetry in sample.channel.symmetries():
-        if not estimator.learns and symmetry.scale == 1.0:
-            continue  # what is fixed beforehand may have an origin and labels of its own
+        if symmetry.scale == 1.0 and estimator.in_units(2.0) != estimator:
+            continue  # an option in units of theta has an origin and labels of its own
         known = np.full(sample.x.size, sample.known)
         x, about = symmetry.observation(sample.x.astype(np.float64), known)
         moved, _ = symmetry.observation(asked, known[:1])

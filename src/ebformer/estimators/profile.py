@@ -13,8 +13,9 @@ from ebformer.distributions import Floats
 def maxima(score: Callable[[float], float], ladder: Floats) -> tuple[list[float], bool]:
     """Every maximum between neighbouring rungs whose scores differ in sign, and whether the score still rises at last.
 
-    >>> maxima(lambda z: -z * (z - 2) * (z - 4), np.array([-1.0, 1.0, 3.0, 5.0]))  # up to 0 and from 2 to 4
-    ([0.0, 4.0], False)
+    >>> roots, rising = maxima(lambda z: (1 - z) * (z - 2) * (z - 3), np.array([0.0, 1.5, 2.5, 4.0]))
+    >>> np.round(roots, 9).tolist(), rising  # up to 1, down to 2, up to 3, down
+    ([1.0, 3.0], False)
     """
     rises = np.array([score(float(rung)) for rung in ladder])
     turns = np.flatnonzero((rises[:-1] > 0) & (rises[1:] <= 0))

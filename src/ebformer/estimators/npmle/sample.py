@@ -124,6 +124,7 @@ class Sample:
 
         They halve the distance to `high` from half a cell of the lattice to the scale of the steepest of these rows.
 
+        >>> from ebformer.channels import POISSON
         >>> shares = np.array([0.0, 1e3]), np.ones(2), np.full(2, 0.5)
         >>> Sample.of_shares(POISSON, *shares, theta_max=4.0).ascent().round(3)
         array([3.802, 3.901, 3.951, 3.975, 3.988, 3.994, 3.997, 3.998])
