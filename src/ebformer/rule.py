@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from ebformer.atomic import replacing
 from ebformer.bayes import bayes_rule, log_marginal, posterior, predictive
 from ebformer.bayes.marginal import admitted, check_known, observations
+from ebformer.bayes.prediction import units_to_come
 from ebformer.channels import HOMES as CHANNELS
 from ebformer.channels import POISSON, channel, pick
 from ebformer.channels.base import Channel
@@ -144,6 +145,9 @@ class Rule(ABC):
             "prior": repr(self.prior),
             "convergence": "no iterations" if self.convergence is None else str(self.convergence),
         }
+        if not self.channel.complete and isinstance(self.prior, Prior) and self.tally is not None:
+            further = float(self.prior.weights @ units_to_come(self.prior.atoms, self.tally))
+            lines["never seen"] = f"{further:,.0f} further units (eb.unseen(rule) gives an interval)"
         if self.prior is None:
             lines |= {"prior": f"none: {self.method} estimates without one", "log-likelihood": "none without a prior"}
         return "\n".join(f"{name:<15} {text}" for name, text in lines.items())

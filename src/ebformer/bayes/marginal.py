@@ -183,8 +183,9 @@ def admitted(prior: AnyPrior, channel: Channel) -> AnyPrior:
     if not admits(channel, prior):
         low, high = channel.domain
         raise InputError(
-            f"{prior!r} is no prior of {channel.words.thetas}: "
-            f"give a {channel.conjugate} prior, or atoms from {low:g} to {high:g}"
+            f"{prior!r} is no prior of {channel.words.thetas} here: give "
+            + (f"a {channel.conjugate} prior or " if channel.conjugate else "")
+            + f"atoms from {low:g} to {high:g}"
         )
     return prior
 

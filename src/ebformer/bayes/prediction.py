@@ -24,6 +24,7 @@ from ebformer.distributions import (
 )
 from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, ConjugatePrior
+from ebformer.tally import Tally
 
 
 def predictive(
@@ -183,3 +184,19 @@ def log_predictive(
 
     rows = np.arange(len(flat[0]), dtype=np.float64)
     return in_blocks(mixed, prior, rows, rows).reshape(at.shape)
+
+
+def units_to_come(theta: Floats, tally: Tally, future: float | None = None) -> Floats:
+    """How many units that never entered the table there are if all in it have this theta; [k] for theta [k].
+
+    With `future`, those of them that show themselves when that much more becomes known, such as a further exposure.
+    """
+    channel = tally.channel
+    known, at = np.unique(tally.known, return_inverse=True)
+    units = np.bincount(at, tally.multiplicity)
+    with np.errstate(divide="ignore"):
+        missed = channel.missed(theta, known[:, None])
+    if future is not None:
+        shown = 1.0 - channel.next_look.cdf(np.zeros(1), theta, np.asarray(future))
+        missed = np.where(shown > 0, missed, 0.0) * shown
+    return np.asarray(units @ missed)

@@ -89,7 +89,7 @@ class Channel(ABC):
     """What is known of units about which nothing is said, where that has a meaning."""
     usual_future: ClassVar[float | None] = 1.0
     """What is known about the next observation where nothing is said."""
-    conjugate: ClassVar[str]
+    conjugate: ClassVar[str | None] = None
     """The name of the conjugate prior, and of the method that fits it."""
 
     # What can be observed.
@@ -223,9 +223,18 @@ class Channel(ABC):
     def symmetries(self) -> Sequence[Symmetry]:
         """Changes of units, origin or labels that leave the problem the same."""
 
-    @abstractmethod
     def conjugate_prior(self, **parameters: float) -> Any:
-        """The `ConjugatePrior` of this channel with these parameters."""
+        """The `ConjugatePrior` of this channel with these parameters, where it has one."""
+        raise NotImplementedError
+
+    def missed(self, theta: Floats, known: Floats) -> Floats:
+        """How many units of this theta never enter the table, for each that does: 0 where all are in it."""
+        return np.zeros(np.broadcast_shapes(np.shape(theta), np.shape(known)))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every unit is in the table, whatever it showed."""
+        return type(self).missed is Channel.missed
 
     @property
     def next_look(self) -> Channel:

@@ -89,5 +89,5 @@ class Estimator(ABC):
 def _methods_that_can(channel: Channel) -> str:
     from ebformer.estimators.catalogue import default_method
 
-    *others, last = dict.fromkeys([default_method(channel), "npmle", channel.conjugate])
+    *others, last = dict.fromkeys([default_method(channel), "npmle", channel.conjugate or "npmle-em"])
     return f"use a method that can, such as {', '.join(others)} or {last}"

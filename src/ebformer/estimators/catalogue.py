@@ -112,7 +112,7 @@ def default_method(channel: Channel) -> str:
     >>> default_method(POISSON), default_method(channel("binomial"))
     ('priorformer', 'beta')
     """
-    return DEFAULT if channel.name in estimator(DEFAULT).channels else channel.conjugate
+    return DEFAULT if channel.name in estimator(DEFAULT).channels else channel.conjugate or "npmle-em"
 
 
 def find(method: str | Estimator) -> Estimator:
