@@ -147,7 +147,8 @@ class Rule(ABC):
         }
         if not self.channel.complete and isinstance(self.prior, Prior) and self.tally is not None:
             further = float(self.prior.weights @ units_to_come(self.prior.atoms, self.tally))
-            lines["never seen"] = f"{further:,.0f} further units (eb.unseen(rule) gives an interval)"
+            number = f"{further:,.0f} further units" if np.isfinite(further) else "too many units to count"
+            lines["never seen"] = f"{number}: eb.unseen(rule) gives an interval"
         if self.prior is None:
             lines |= {"prior": f"none: {self.method} estimates without one", "log-likelihood": "none without a prior"}
         return "\n".join(f"{name:<15} {text}" for name, text in lines.items())

@@ -197,6 +197,6 @@ def units_to_come(theta: Floats, tally: Tally, future: float | None = None) -> F
     with np.errstate(divide="ignore"):
         missed = channel.missed(theta, known[:, None])
     if future is not None:
-        shown = 1.0 - channel.next_look.cdf(np.zeros(1), theta, np.asarray(future))
-        missed = np.where(shown > 0, missed, 0.0) * shown
+        shown = -np.expm1(channel.next_look.log_likelihood(0, theta, future))
+        missed = np.where(theta > 0, np.where(np.isfinite(missed), missed, 0.0) * shown, future / known[:, None])
     return np.asarray(units @ missed)

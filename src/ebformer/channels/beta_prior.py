@@ -189,7 +189,7 @@ def beta_binomial_cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, m: ArrayLike) ->
     upper = at + 0.5 > m * a / (a + b)
     # From above, failures change places with successes: P(X > x) = P(m - X <= m - x - 1).
     start, a, b = np.where(upper, m - at - 1.0, at), np.where(upper, b, a), np.where(upper, a, b)
-    k, a, b, size = start.ravel(), a.ravel(), b.ravel(), m.ravel()
+    k, a, b, size = start.flatten(), a.ravel(), b.ravel(), m.ravel()
     term, total = np.ones(k.size), np.ones(k.size)
     active = np.flatnonzero(k > 0)
     while active.size:

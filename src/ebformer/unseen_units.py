@@ -12,6 +12,7 @@ from ebformer.bayes.prediction import units_to_come
 from ebformer.distributions import Floats, tails
 from ebformer.errors import InputError
 from ebformer.estimators.npmle.sample import Sample
+from ebformer.estimators.npmle.solver import EM_STEPS, sparse_start
 from ebformer.estimators.npmle.weights import reweigh
 from ebformer.prior import Prior
 from ebformer.rule import Rule
@@ -65,28 +66,27 @@ def _profile_interval(tally: Tally, future: float | None, drop: float) -> tuple[
     ones for every number as the tilt does, and each is a nonparametric maximum likelihood estimate with columns divided
     by 1 - tilt * number / scale.
     """
-    sample = Sample.of(tally)
+    sample, low = Sample.of(tally), np.array([tally.channel.domain[0]])
     theta = sample.lattice()
     columns, number = sample.kernel(theta), units_to_come(theta, tally, future)
-    ends = []
-    for side in (-1.0, 1.0):
-        kept = np.isfinite(number)
-        if side > 0 and not kept.all():
-            ends.append(np.inf)
-            continue
-        ends.append(_end(columns[:, kept], sample.q, number[kept], tally.n, side, drop))
-    return ends[0], ends[1]
+    lower = _end(columns, sample.q, number, tally.n, -1.0, drop)
+    bounded = bool(np.isfinite(units_to_come(low, tally, future)).all())
+    return lower, _end(columns, sample.q, number, tally.n, 1.0, drop) if bounded else np.inf
 
 
 def _end(columns: Floats, q: Floats, number: Floats, n: int, side: float, drop: float) -> float:
-    scale = float(number.max()) or 1.0
+    # Downwards any scale will do; upwards no column may have a price below 0.
+    scale = n if side < 0 else float(number.max())
 
     def tilted(log_tilt: float) -> tuple[float, float]:
         """The log-likelihood of the prior of this tilt, and its number."""
         tilt = np.exp(log_tilt)
         price = 1.0 + tilt * number / scale if side < 0 else 1.0 - number / scale * (tilt / (1.0 + tilt))
-        flat = np.full(number.size, 1.0 / number.size)
-        w = reweigh(columns / price, q, flat, flat, 1e-9, steps=40)[0] / price
+        priced = columns / price
+        dense = np.full(number.size, 1.0 / number.size)
+        for _ in range(EM_STEPS):
+            dense = dense * ((q / (priced @ dense)) @ priced)
+        w = reweigh(priced, q, dense, sparse_start(dense), 1e-9, steps=60)[0] / price
         w = w / w.sum()
         return n * float(q @ np.log(columns @ w)), float(w @ number)
 
