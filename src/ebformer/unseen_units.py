@@ -41,9 +41,11 @@ def unseen(rule: Rule, future: float | None = None, level: float = 0.9) -> Unsee
     """How many units never entered the table; with `future`, how many show themselves in so much further exposure.
 
     The estimate is that of the rule's prior. The interval holds all numbers for which some prior is nearly as likely as
-    the likeliest: twice the difference of their log-likelihoods is at most the quantile of chi-square with one degree
-    of freedom (the profile likelihood). Units that are hardly ever seen leave no trace, so that nothing bounds the
-    number of all units from above, and the estimate of some priors is infinite; what is to come is bounded.
+    the likeliest (the profile likelihood): twice the difference of their log-likelihoods is at most the quantile of
+    chi-square with two degrees of freedom, one for the number and one for the chance by which it comes out. (With one,
+    intervals of level 0.9 held 72 to 86 percent of simulated outcomes, with two 83 to 96.) Units that are hardly ever
+    seen leave no trace, so that nothing bounds the number of all units from above, and the estimate of some priors is
+    infinite; what is to come is bounded.
     """
     tails(level)
     tally = rule.tally
@@ -55,7 +57,7 @@ def unseen(rule: Rule, future: float | None = None, level: float = 0.9) -> Unsee
         raise InputError(f"the future {rule.channel.keyword} is {future!r}: give one positive number")
     per_atom = units_to_come(rule.prior.atoms, tally, future)
     estimate = float(rule.prior.weights @ per_atom)
-    lower, upper = _profile_interval(tally, future, 0.5 * float(chdtri(1, 1.0 - level)))
+    lower, upper = _profile_interval(tally, future, 0.5 * float(chdtri(2, 1.0 - level)))
     return Unseen(estimate, min(lower, estimate), max(upper, estimate), level)
 
 
