@@ -46,6 +46,11 @@ def unseen(rule: Rule, future: float | None = None, level: float = 0.9) -> Unsee
     intervals of level 0.9 held 72 to 86 percent of simulated outcomes, with two 83 to 96.) Units that are hardly ever
     seen leave no trace, so that nothing bounds the number of all units from above, and the estimate of some priors is
     infinite; what is to come is bounded.
+
+    >>> from ebformer.estimators.catalogue import estimator
+    >>> words = Tally([1, 2, 3, 4, 5], [60, 22, 9, 6, 3], zeros="missing")  # 60 words occur once, ...
+    >>> print(unseen(estimator("npmle")(words), future=0.5))
+    26 units (90% interval: at least 19, at most 32)
     """
     tails(level)
     tally = rule.tally

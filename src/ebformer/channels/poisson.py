@@ -62,7 +62,10 @@ class Poisson(Channel):
             "units with more exposure have {direction} rates: "
             "fit units of like exposure apart (a group column), or check what the exposure measures"
         ),
-        no_zeros="no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them",
+        no_zeros=(
+            "no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them, "
+            'or fit counts without zeros (in Python zeros="missing")'
+        ),
     )
     domain = (0.0, np.inf)
     inside = (1e-100, np.inf)
