@@ -15,7 +15,7 @@ from ebformer.lab.pretraining.priorformer_batches import Batch, distribution, ma
 from ebformer.lab.pretraining.priorformer_network import PriorformerNetwork, grown
 from ebformer.lab.pretraining.priorformer_recipe import PriorformerRecipe, exposures, regret
 from ebformer.lab.pretraining.priorformer_worlds import LARGEST, SINGLE, Draw, draw_priors, theta_max
-from ebformer.networks.grid import PER_CELL
+from ebformer.networks.constants import PER_CELL
 from ebformer.networks.priorformer import Priorformer
 from ebformer.networks.priorformer_block import PriorformerConfig
 from ebformer.networks.weights import Weights
