@@ -30,8 +30,8 @@ from ebformer.networks.em_track import EmTrack
 from ebformer.networks.estimates import estimate, estimate_many
 from ebformer.networks.forward import Layer, Precision, ready
 from ebformer.networks.grid import Likelihood, atoms, extent, middles
-from ebformer.networks.priorformer import Priorformer
-from ebformer.networks.priorformer_block import STATIC_FEATURES, Block, PriorformerConfig
+from ebformer.networks.priorformer import PriorformerNetwork
+from ebformer.networks.priorformer_block import STATIC_FEATURES, PriorformerBlock, PriorformerConfig
 from ebformer.networks.weights import Weights
 from ebformer.prior import Prior
 from ebformer.tally import Tally
@@ -331,11 +331,11 @@ def test_em_steps_in_pieces_and_in_double_precision_are_left_to_numpy() -> None:
         assert not EmTrack(likelihood, np.array([0.5, 0.5]), start).advance_compiled(1)
 
 
-def one_block(config: PriorformerConfig, stretch: float, dtype: type) -> Block:
+def one_block(config: PriorformerConfig, stretch: float, dtype: type) -> PriorformerBlock:
     rng = np.random.default_rng(0)
     sizes = {name: stretch / np.sqrt(shape[-1]) for name, shape in config.shapes().items()}
     arrays = {name: (sizes[name] * rng.normal(size=shape)).astype(dtype) for name, shape in config.shapes().items()}
-    return Block.of(Weights(config, arrays, {}), 0, dtype)
+    return PriorformerBlock.of(Weights(config, arrays, {}), 0, dtype)
 
 
 @pytest.mark.usefixtures("compiled")
@@ -389,7 +389,7 @@ def test_priorformer_in_c_answers_as_numpy_in_double_precision_after_every_block
     first, last = extent(x)
     theta, u = atoms(first, last), middles(first, last)
     found, exact = (
-        Priorformer(weights, kind).answers(
+        PriorformerNetwork(weights, kind).answers(
             Likelihood.of(x, np.ones(len(x)), theta, kind), share.astype(kind), float(n), u
         )
         for kind in (np.float32, np.float64)
@@ -405,7 +405,7 @@ def test_priorformer_in_c_answers_as_numpy_in_double_precision_after_every_block
 def test_priorformer_on_a_wide_grid_and_in_double_precision_is_left_to_numpy() -> None:
     weights = zoo.load("priorformer")
     for x, kind in [(np.array([3.0, 10_000.0]), np.float32), (np.array([3.0, 10.0]), np.float64)]:
-        network, theta = Priorformer(weights, kind), atoms(*extent(x))
+        network, theta = PriorformerNetwork(weights, kind), atoms(*extent(x))
         likelihood, share = Likelihood.of(x, np.ones(2), theta, kind), np.array([0.5, 0.5], dtype=kind)
         start, static = np.zeros(len(theta), dtype=kind), np.zeros((STATIC_FEATURES, len(theta) // 4), dtype=kind)
         assert network.answers_compiled(likelihood, share, start, np.ones_like(start), static, 1.0) is None

@@ -41,7 +41,7 @@ from ebformer.networks.em_track import (
     em_factor,
 )
 from ebformer.networks.grid import BEND, SPACING, Likelihood, atoms, coordinate, extent, middles, rate, strides
-from ebformer.networks.priorformer_block import Block, PriorformerConfig
+from ebformer.networks.priorformer_block import PriorformerBlock, PriorformerConfig
 from ebformer.networks.weights import Weights
 from ebformer.prior import GridPrior
 from ebformer.tally import Tally
@@ -70,7 +70,7 @@ LARGEST_GRID = 2**17
 
 
 @dataclass(frozen=True, eq=False)
-class Priorformer:
+class PriorformerNetwork:
     """The network made ready to run: `network.prior(tally)` is its answer.
 
     `dtype` is the precision of everything but the likelihood's logarithm; float32 is twice as fast.
@@ -80,9 +80,9 @@ class Priorformer:
     dtype: type = np.float32
 
     @cached_property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[PriorformerBlock, ...]:
         """The arrays, block by block."""
-        return tuple(Block.of(self.weights, i, self.dtype) for i in range(self.weights.config.blocks))
+        return tuple(PriorformerBlock.of(self.weights, i, self.dtype) for i in range(self.weights.config.blocks))
 
     def prior(self, tally: Tally) -> GridPrior:
         """The prior the network reads off a tally; unequal exposures welcome.

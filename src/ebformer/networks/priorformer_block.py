@@ -82,7 +82,7 @@ FAMILIES["priorformer"] = PriorformerConfig
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class PriorformerBlock:
     """The arrays of one block, matrices transposed to [in, out] for a product from the left."""
 
     nearness: Array
@@ -97,7 +97,7 @@ class Block:
     """The same for kernels.c."""
 
     @classmethod
-    def of(cls, weights: Weights[PriorformerConfig], i: int, dtype: type) -> Block:
+    def of(cls, weights: Weights[PriorformerConfig], i: int, dtype: type) -> PriorformerBlock:
         config, prefix = weights.config, f"blocks.{i}."
         own = {name.removeprefix(prefix): values for name, values in weights.arrays.items() if name.startswith(prefix)}
 

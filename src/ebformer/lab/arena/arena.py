@@ -16,7 +16,8 @@ from ebformer.lab.arena.table import Journal
 from ebformer.lab.arena.trials import Trial
 from ebformer.networks.estimates import OutsideTrainingRange
 
-Wanted = dict[Key, list[str]]
+Work = dict[Key, list[str]]
+"""Which estimators are still to play which tallies of a trial."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Arena:
                     advance()
             return journal.finish()
 
-    def _missing(self, stored: list[Loss]) -> list[tuple[Trial, Wanted]]:
+    def _missing(self, stored: list[Loss]) -> list[tuple[Trial, Work]]:
         """What remains to be played, trial by trial."""
         have = {(loss.key, loss.estimator) for loss in stored}
         work = []
@@ -90,7 +91,7 @@ class Arena:
                 )
 
 
-def play(trial: Trial, wanted: Wanted, estimators: Mapping[str, Estimator]) -> list[Loss]:
+def play(trial: Trial, wanted: Work, estimators: Mapping[str, Estimator]) -> list[Loss]:
     """The losses of the wanted estimators on the wanted tallies of one trial, on one thread."""
     from threadpoolctl import threadpool_limits
 

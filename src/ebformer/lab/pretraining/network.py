@@ -97,7 +97,7 @@ class WeightSet(nn.Module):
         return torch.add(h, self.mlp(self.norm2(h)), alpha=gain) if hasattr(self, "mlp") else h
 
 
-class Network(nn.Module):
+class TransformerModule(nn.Module):
     """Tokens in, one estimate of theta per token [T] out; `state_dict()` has the arrays of `Architecture.shapes()`."""
 
     def __init__(self, architecture: Architecture) -> None:

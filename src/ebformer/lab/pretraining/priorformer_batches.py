@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 from torch import Tensor
 
-from ebformer.lab.pretraining.priorformer_worlds import LARGEST, Draw
+from ebformer.lab.pretraining.priorformer_worlds import LARGEST_RATE, Draw
 from ebformer.networks.constants import PER_CELL
 from ebformer.networks.grid import LOWEST, SPACING, atoms, coordinate, extent, middles, rate, relative_likelihood
 
@@ -29,7 +29,7 @@ PICKS = 12
 
 
 @dataclass(frozen=True)
-class Batch:
+class GridBatch:
     """b tallies on the union of their stretches of the grid: j cells, a = 4 j atoms, m distinct observations."""
 
     x: NDArray[np.int64]
@@ -70,8 +70,8 @@ def fine_atoms(count: int) -> Floats:
 @functools.cache
 def table() -> NDArray[np.float32]:
     """The relative likelihood of every count under every point of the fine grid; [counts, points]."""
-    points = int((float(coordinate(np.array(LARGEST))) - LOWEST) / SPACING * PER_ATOM) + 3 * PER_ATOM * PER_CELL
-    counts = np.arange(columns(LARGEST))
+    points = int((float(coordinate(np.array(LARGEST_RATE))) - LOWEST) / SPACING * PER_ATOM) + 3 * PER_ATOM * PER_CELL
+    counts = np.arange(columns(LARGEST_RATE))
     return single(relative_likelihood(counts, fine_atoms(points)).T)
 
 
@@ -97,7 +97,7 @@ def make_batch(
     draws: list[Draw],
     n: NDArray[np.int64],
     exposure: Floats | None = None,
-) -> Batch:
+) -> GridBatch:
     """Draw one tally of n[b] units from each prior; with `exposure` [k] and n [k], n[k] units of each exposure.
 
     Exposures are divided by their mean over the units, and rates multiplied by it.
@@ -139,7 +139,7 @@ def make_batch(
     picked = np.stack([rng.choice(len(x), PICKS, p=row / row.sum()) for row in tally])
     fine_posterior = prior[:, None, :] * fine_likelihood[picked]
     fine_posterior /= fine_posterior.sum(axis=-1, keepdims=True)
-    return Batch(
+    return GridBatch(
         x=x,
         exposure=t,
         likelihood=tensor(single(relative_likelihood(x, atoms(first, last), t))),

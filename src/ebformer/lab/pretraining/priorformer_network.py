@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ebformer.lab.pretraining.priorformer_batches import Batch
+from ebformer.lab.pretraining.priorformer_batches import GridBatch
 from ebformer.networks.constants import (
     GAP_UNIT,
     LARGEST_GAP,
@@ -46,7 +46,7 @@ def rms_norm(h: Tensor) -> Tensor:
     return h * torch.rsqrt(h.square().mean(-1, keepdim=True) + RMS_NORM_EPSILON)
 
 
-class Block(nn.Module):
+class BlockModule(nn.Module):
     """Read the state of both tracks into every cell, attend to nearby cells, and propose a step for each atom."""
 
     def __init__(self, config: PriorformerConfig) -> None:
@@ -76,15 +76,15 @@ class Block(nn.Module):
         return h, self.head(rms_norm(h))
 
 
-class PriorformerNetwork(nn.Module):
+class PriorformerModule(nn.Module):
     """A batch of tallies to log-weights [b, a] of the atoms, after every block; the last, smoothed, is the answer."""
 
     def __init__(self, config: PriorformerConfig) -> None:
         super().__init__()
         self.config = config
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.blocks))
+        self.blocks = nn.ModuleList(BlockModule(config) for _ in range(config.blocks))
 
-    def forward(self, batch: Batch) -> list[Tensor]:
+    def forward(self, batch: GridBatch) -> list[Tensor]:
         share, likelihood = batch.share, batch.likelihood
         transposed, squared = likelihood.T.contiguous(), (likelihood * likelihood).T.contiguous()
         b, j = batch.inside.shape
@@ -139,7 +139,7 @@ class PriorformerNetwork(nn.Module):
         return answers
 
     @staticmethod
-    def static_features(batch: Batch, em: Tensor, log_n: Tensor) -> Tensor:
+    def static_features(batch: GridBatch, em: Tensor, log_n: Tensor) -> Tensor:
         """What no block changes: units near the cell, log n, and where the cell lies; [b, j, STATIC_FEATURES]."""
         b, j = batch.inside.shape
         near = em.exp().view(b, j, PER_CELL).sum(-1).clamp_min(LEAST_MASS).log() + log_n
@@ -154,7 +154,7 @@ class PriorformerNetwork(nn.Module):
         return torch.stack(columns, -1)
 
 
-def smoothed(batch: Batch, log_weights: Tensor) -> Tensor:
+def smoothed(batch: GridBatch, log_weights: Tensor) -> Tensor:
     """`priorformer.smoothed` for every tally within its own cells: log-weights [b, a] to log-weights."""
     weights, inside = log_weights.exp(), batch.inside.repeat_interleave(PER_CELL, 1)
     positive = batch.theta > 0.0
@@ -183,7 +183,7 @@ def accelerated_em(
 
 def grown(state: dict[str, Tensor], config: PriorformerConfig) -> dict[str, Tensor]:
     """A trained state followed by as many fresh blocks as `config` has more, which at first hardly move a weight."""
-    network = PriorformerNetwork(config)
+    network = PriorformerModule(config)
     with torch.no_grad():
         for block in network.blocks:
             bias = block.get_parameter("head.bias")
