@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebformer.errors import InputError, KnownError
+from ebformer.lab.arena.losses import Key
 from ebformer.lab.fielddata.sources import read_columns
 from ebformer.tables.columns import NO_ANSWER, Columns, Offender, complaint, usable
 from ebformer.tally import Tally, whole_numbers
@@ -109,6 +110,11 @@ class Holdout:
     def n(self) -> int:
         """The number of units."""
         return int(self.multiplicity.sum())
+
+    @property
+    def key(self) -> Key:
+        """Which case this is in a table of losses."""
+        return Key(self.data, self.n, self.case)
 
     @property
     def drift(self) -> float:
