@@ -59,7 +59,7 @@ class BetaPrior(ConjugatePrior):
     @property
     def variance(self) -> float:
         """Var theta."""
-        return self.mean * (1.0 - self.mean) / (self.a + self.b + 1.0)
+        return self.mean * (self.b / (self.a + self.b)) / (self.a + self.b + 1.0)
 
     def scaled(self, factor: float) -> BetaPrior:
         """Probabilities have no other units: only a factor of 1 makes sense."""
@@ -105,7 +105,7 @@ class BetaPosterior(Posterior):
 
     @property
     def variance(self) -> Floats:
-        return self.mean * (1.0 - self.mean) / (self.a + self.b + 1.0)
+        return self.mean * (self.b / (self.a + self.b)) / (self.a + self.b + 1.0)
 
     def quantile(self, q: ArrayLike) -> Floats:
         levels = probabilities(q)
