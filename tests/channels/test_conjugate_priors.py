@@ -20,9 +20,7 @@ from ebformer.channels.normal_prior import NormalPrior
 from ebformer.prior import ConjugatePrior
 
 LEVELS = np.array([0.001, 0.05, 0.31, 0.5, 0.77, 0.95, 0.999])
-
-
-getcontext().prec = 50
+getcontext().prec = 60
 RISING: dict[Decimal, list[Decimal]] = {}
 
 
