@@ -263,7 +263,7 @@ def test_installing_needs_no_compiler(
         pytest.skip("there is no C compiler named cc")
     for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore", "hatch_build.py"):
         shutil.copy(ROOT / name, tmp_path)
-    small = tmp_path / "src" / "ebformer" / "transformer"
+    small = tmp_path / "src" / "ebformer" / "networks"
     small.mkdir(parents=True)
     shutil.copy(kernels.SOURCE, small)
     (small.parent / "__init__.py").touch()

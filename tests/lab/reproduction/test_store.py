@@ -46,10 +46,17 @@ def test_other_code_or_data_make_other_results(tmp_path, monkeypatch):
     assert store.path("timings", (128,)) == before
     copy = tmp_path / "ebformer"
     shutil.copytree(here, copy, ignore=shutil.ignore_patterns("*.safetensors", "*.so", "__pycache__"))
-    monkeypatch.setattr("ebformer.lab.reproduction.store.__file__", str(copy / "reproduction" / "store.py"))
+    monkeypatch.setattr("ebformer.lab.reproduction.store.__file__", str(copy / "lab" / "reproduction" / "store.py"))
     monkeypatch.setattr("ebformer.lab.reproduction.store.code", code.__wrapped__)
     assert store.path("timings", (128,)) == before
-    for name, changes in (("cli/demo.py", False), ("check.py", True), ("networks/kernels.c", True)):
+    for name, changes in (
+        ("cli/demo.py", False),
+        ("lab/commands/arena.py", False),
+        ("lab/figures/arena_tables.py", False),
+        ("lab/arena/losses.py", True),
+        ("check.py", True),
+        ("networks/kernels.c", True),
+    ):
         with (copy / name).open("a") as source:
             source.write("\n")
         after = store.path("timings", (128,))

@@ -16,7 +16,7 @@ from ebformer.atomic import replacing
 from ebformer.errors import InputError
 
 Row = TypeVar("Row", bound=NamedTuple)
-SHOWING = ("cli", "report", "tables")
+SHOWING = ("cli", "report", "tables", "lab/commands", "lab/figures")
 """Parts of the package that show results or read tables, and make none."""
 
 
@@ -83,8 +83,9 @@ class Store:
 def code() -> str:
     """SHA-256 of every source file that can change a number; what draws, prints and reads tables cannot."""
     package = Path(__file__).parents[2]
+    showing = {package / part for part in SHOWING}
     sources = [path for pattern in ("**/*.py", "**/*.c") for path in package.glob(pattern)]
-    return digest(sorted(path for path in sources if path.relative_to(package).parts[0] not in SHOWING))
+    return digest(sorted(path for path in sources if showing.isdisjoint(path.parents)))
 
 
 def digest(paths: Iterable[Path]) -> str:
