@@ -19,8 +19,8 @@ import duckdb
 import pytest
 
 from command_line import ebformer
-from ebformer.cli.text_tables import show
-from ebformer.lab.figures.arena_tables import TextTable
+from ebformer.cli.terminal import show
+from ebformer.report.text_table import TextTable
 
 MISTAKES = [
     ("goals\n1\nseven\n", "row 2: goals is 'seven', not a number"),

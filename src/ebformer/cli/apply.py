@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli import options, terminal
 
 if TYPE_CHECKING:
     from ebformer.tables.columns import Missing
@@ -58,7 +58,7 @@ def command(
     then = fit.columns
     with open_table(file) as opened:
         columns = options.columns_of(opened, count or then.count, exposure or then.exposure, group or then.group)
-        with options.progress("Reading", opened.connection.query_progress):
+        with terminal.progress("Reading", opened.connection.query_progress):
             observations = observe(opened.table, columns, missing)
             room_for(fit.new_columns(wanted), opened.table.names)
             # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli import options, terminal
 
 if TYPE_CHECKING:
     from ebformer.tables.columns import Missing
@@ -45,15 +45,15 @@ def command(
     from ebformer.tables.observations import observe
 
     chosen = {name: find(name) for name in (options.comma_separated(methods) if methods else CATALOGUE)}
-    with open_table(file) as opened, options.progress("Reading", opened.connection.query_progress):
+    with open_table(file) as opened, terminal.progress("Reading", opened.connection.query_progress):
         columns = options.columns_of(opened, count, exposure)
         observations = observe(opened.table, columns, missing)
         tally = observations.tallies()[None]
     done: list[str] = []
-    with options.progress("Comparing", lambda: 100.0 * len(done) / len(chosen)):
+    with terminal.progress("Comparing", lambda: 100.0 * len(done) / len(chosen)):
         scores = compare(tally, chosen, np.random.default_rng(seed), fitted=done.append)
     taking_part = [score for score in scores if score.refusal is None]
-    options.show(
+    terminal.show_rows(
         [
             {
                 "method": score.method,

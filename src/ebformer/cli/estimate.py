@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli import options, terminal
 
 if TYPE_CHECKING:
     import duckdb
@@ -76,7 +76,7 @@ def command(
             raise InputError(f"cannot write the fit to {save}, which is a table of this command: name another file")
     with open_table(file) as opened:
         columns = options.columns_of(opened, count, exposure, group)
-        with options.progress("Estimating", opened.connection.query_progress):
+        with terminal.progress("Estimating", opened.connection.query_progress):
             observations = observe(opened.table, columns, missing)
             fit = fit_table(observations, estimator)
             room_for(fit.new_columns(wanted), opened.table.names)
@@ -103,13 +103,13 @@ def command(
 
 def deliver(file: TableFile, fit: Fit, observations: Observations, wanted: Wanted, output: str | None) -> None:
     """Answer every row: to a file, to a pipe, or as a first look at the terminal."""
-    with options.progress("Answering", file.connection.query_progress):  # ranks of thousands of units take their time
+    with terminal.progress("Answering", file.connection.query_progress):  # ranks of thousands of units take their time
         answers = fit.answers(observations, wanted)
     rows = file.table.with_answers(observations.columns, observations.width, observations.keys, answers)
     if output is None and sys.stdout.isatty():
         _first_look(file, rows)
     else:
-        with options.progress("Writing", file.connection.query_progress):
+        with terminal.progress("Writing", file.connection.query_progress):
             file.write(rows, output or "-", observations.columns)
     options.say_missing(observations.missing, "kept without answers")
 
@@ -119,4 +119,4 @@ def _first_look(file: TableFile, rows: duckdb.DuckDBPyRelation) -> None:
     names = [*file.header, *rows.columns[len(file.header) :]]
     first = rows.limit(SHOWN + 1).fetchall()
     more = f"the first {SHOWN} rows; write all of them with -o out.csv" if len(first) > SHOWN else None
-    options.show([dict(zip(names, row, strict=True)) for row in first[:SHOWN]], more)
+    terminal.show_rows([dict(zip(names, row, strict=True)) for row in first[:SHOWN]], more)

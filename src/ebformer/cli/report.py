@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli import options, terminal
 
 if TYPE_CHECKING:
     from ebformer.tables.columns import Missing
@@ -59,7 +59,7 @@ def command(
             f"a report is an HTML page, and {output} does not end in .html: end it so; browsers print to PDF"
         )
     check_folder(output)
-    with open_table(file) as opened, options.progress("Writing the report", opened.connection.query_progress):
+    with open_table(file) as opened, terminal.progress("Writing the report", opened.connection.query_progress):
         columns = options.columns_of(opened, count, exposure, group)
         observations = observe(opened.table, columns, missing)
         fit = fit_table(observations, estimator)

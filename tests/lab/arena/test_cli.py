@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from command_line import ebformer
 from ebformer.errors import InputError
 from ebformer.lab.arena import read
-from ebformer.lab.arena.table import Journal
 from ebformer.lab.commands.arena import command
+from ebformer.lab.journal import Journal
 
 
 def invoke(*arguments):
