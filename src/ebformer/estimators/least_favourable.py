@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.risks import Block, Risks
 from ebformer.prior import Prior

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.bayes.marginal import Floats, likely, log_marginal, posterior
+from ebformer.bayes.marginal import likely, log_marginal, posterior
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.prior import Prior

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.lab.arena.losses import Loss
 

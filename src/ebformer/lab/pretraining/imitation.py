@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ebformer.bayes.marginal import Floats, log_marginal
+from ebformer.bayes.marginal import log_marginal
+from ebformer.distributions import Floats
 from ebformer.lab.pretraining.network import Tokens, TransformerModule
 from ebformer.lab.theorems.clipped_npmle import clipped_npmle
 from ebformer.networks.architecture import Architecture

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
 from ebformer.networks.constants import LAYER_NORM_EPSILON
 
 FAINTEST = 1e-6

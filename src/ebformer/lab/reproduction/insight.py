@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
 from ebformer.lab.arena.summary import Interval, interval
 from ebformer.lab.figures import probe_figures, theorem_figures
 from ebformer.lab.figures.probe_figures import LABELS

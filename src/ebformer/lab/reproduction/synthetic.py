@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats, mmse
+from ebformer.bayes.marginal import mmse
+from ebformer.distributions import Floats
 from ebformer.estimators.minimax import Minimax
 from ebformer.lab.arena.summary import Cell, Interval, interval, pair
 from ebformer.lab.arena.timing import Timing
