@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from ebformer.rule import Convergence as Convergence
     from ebformer.rule import Rule as Rule
     from ebformer.scikit_learn import EmpiricalBayes as EmpiricalBayes
-    from ebformer.tables.shrinking import estimate as estimate
-    from ebformer.tables.shrinking import shrink as shrink
+    from ebformer.tables.frames import estimate as estimate
+    from ebformer.tables.frames import shrink as shrink
     from ebformer.tally import Tally as Tally
 
 __version__ = "0.1.0"
@@ -71,10 +71,10 @@ HOMES = {
     "Tally": "tally",
     "bayes_rule": "bayes.marginal",
     "check_estimator": "estimators.contract",
-    "estimate": "tables.shrinking",
+    "estimate": "tables.frames",
     "estimator": "estimators.catalogue",
     "mmse": "bayes.marginal",
-    "shrink": "tables.shrinking",
+    "shrink": "tables.frames",
 }
 """Each public name and the module that defines it."""
 

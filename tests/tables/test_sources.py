@@ -20,8 +20,8 @@ from ebformer.errors import InputError, WeightsError
 from ebformer.tables.columns import Columns
 from ebformer.tables.files import open_table
 from ebformer.tables.fit import Wanted, fit_table
+from ebformer.tables.frames import shrink, source_of
 from ebformer.tables.observations import observe
-from ebformer.tables.shrinking import shrink, source_of
 from ebformer.tally import Tally
 
 pytestmark = pytest.mark.filterwarnings("ignore::ebformer.check.ModelWarning")

@@ -11,7 +11,7 @@ import pytest
 
 from ebformer.errors import InputError
 from ebformer.tables import observations as module
-from ebformer.tables.shrinking import shrink
+from ebformer.tables.frames import shrink
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 

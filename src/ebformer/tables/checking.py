@@ -1,6 +1,8 @@
-"""The model check of a fitted table, group by group."""
+"""The model check of a fitted table, group by group, and what it has to say."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -8,18 +10,22 @@ from ebformer.binning import coarsened
 from ebformer.check import TOO_FEW, ModelCheck, model_check
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.rule import Rule
-from ebformer.tables.fit import Fit, of_groups
+from ebformer.tables.fit import Fit
 from ebformer.tables.observations import Observations
+from ebformer.tables.remarks import with_groups
 from ebformer.tally import Tally
 
+Checks = Mapping[str | None, ModelCheck]
+"""One check per group."""
 
-def check_fit(fit: Fit, observations: Observations, rng: np.random.Generator) -> dict[str | None, ModelCheck]:
+
+def check_fit(fit: Fit, observations: Observations, rng: np.random.Generator) -> Checks:
     """One check per group of the observations that were fitted; those with the same tally share it, like their rule.
 
     Where a method's own prior fails, NPMLE tells whether the method or the model fails.
     """
     checks: dict[str | None, ModelCheck] = {}
-    for tally, groups in observations.alike:
+    for tally, groups in observations.distinct_tallies:
         checks |= dict.fromkeys(groups, _check(fit.rules[groups[0]], coarsened(tally), rng))
     return {name: checks[name] for name in observations.groups[0]}
 
@@ -37,8 +43,17 @@ def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:
     return ModelCheck(own.pit, own.p_value, own.distance, False, sentence)
 
 
-def verdict_of(checks: dict[str | None, ModelCheck]) -> str:
-    """What checks that found no trouble have to say, in one sentence for all groups."""
+def departures(checks: Checks, group_column: str | None) -> list[str]:
+    """The sentences of the checks that failed; several groups with the same trouble share one."""
+    troubled: dict[str, list[str | None]] = {}
+    for group, check in checks.items():
+        if not check.fits:
+            troubled.setdefault(check.sentence, []).append(group)
+    return with_groups(troubled, group_column)
+
+
+def verdict(checks: Checks) -> str:
+    """What checks that found no departure have to say, in one sentence for all groups."""
     if None in checks:
         return checks[None].sentence
     told = sum(check.sentence != TOO_FEW for check in checks.values())
@@ -46,12 +61,3 @@ def verdict_of(checks: dict[str | None, ModelCheck]) -> str:
         return TOO_FEW
     others = "" if told == len(checks) else "; the others have too few rows to tell"
     return f"Poisson with a mixing distribution fits in {told:,} of {len(checks):,} groups{others}"
-
-
-def warnings_of(checks: dict[str | None, ModelCheck], group_column: str | None) -> list[str]:
-    """The sentences of the checks that failed; several groups with the same trouble share one."""
-    troubled: dict[str, list[str | None]] = {}
-    for group, check in checks.items():
-        if not check.fits:
-            troubled.setdefault(check.sentence, []).append(group)
-    return of_groups(troubled, group_column)

@@ -27,8 +27,9 @@ import duckdb
 from ebformer.atomic import replacing
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns
-from ebformer.tables.ctrl_c import copy_heeding_ctrl_c, heeding_ctrl_c
-from ebformer.tables.duck import DuckTable, quoted
+from ebformer.tables.duck import DuckTable
+from ebformer.tables.interrupts import copy_interruptibly, run_interruptibly
+from ebformer.tables.sql import literal, quoted
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": None, ".pq": None}
 PACKED = {b"(\xb5/\xfd": "zstd", b"\xfd7zX": "xz", b"BZh": "bzip2"}
@@ -79,12 +80,12 @@ class TableFile:
             if (self.format.delimiter, to.delimiter) == (";", ","):  # .csv too, for the programs that write such files
                 to = replace(to, delimiter=";")
             with replacing(path) as partial:
-                heeding_ctrl_c(self.connection, lambda: self._copy(rows, str(partial), to, columns))
+                run_interruptibly(self.connection, lambda: self._copy(rows, str(partial), to, columns))
             return
         with tempfile.TemporaryDirectory(prefix="ebformer-") as folder:
             whole = Path(folder) / "answers"
             as_text = Format(self.format.delimiter or ",")
-            heeding_ctrl_c(self.connection, lambda: self._copy(rows, str(whole), as_text, columns))
+            run_interruptibly(self.connection, lambda: self._copy(rows, str(whole), as_text, columns))
             with whole.open("rb") as text:
                 shutil.copyfileobj(text, sys.stdout.buffer)
             sys.stdout.buffer.flush()
@@ -95,7 +96,11 @@ class TableFile:
         names = rows.columns
         if to.delimiter is None:
             if self.format.delimiter is not None:
-                numbers = {columns.count: "BIGINT", columns.exposure: "DOUBLE"}
+                numbers = {
+                    columns.role(role): "BIGINT" if columns.whole(role) else "DOUBLE"
+                    for role in columns.roles
+                    if role != "group"
+                }
                 cast = [
                     f"try_cast({quoted(n)} AS {numbers[n]}) AS {quoted(n)}" if n in numbers else quoted(n)
                     for n in names
@@ -105,7 +110,7 @@ class TableFile:
             return
         # The header goes in as the first row, so that names DuckDB cannot hold (empty, repeated) survive.
         header = [*self.header, *names[len(self.header) :]]
-        titles = ", ".join(_literal(name) if name else "NULL::VARCHAR" for name in header)
+        titles = ", ".join(literal(name) if name else "NULL::VARCHAR" for name in header)
         as_read = self.decimal_commas and to.delimiter == ";"
         with_commas = {*self.decimal_commas, *names[len(self.header) :]} if as_read else ()
         texts = ", ".join(
@@ -128,7 +133,7 @@ def open_table(path: str) -> Iterator[TableFile]:
             with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as given:
                 path = os.path.join(folder, "input")
                 with open(path, "wb") as spool:
-                    copy_heeding_ctrl_c(given, spool)
+                    copy_interruptibly(given, spool)
         with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": folder}) as connection:
             with suppress(duckdb.CatalogException):  # before DuckDB 2 no threads wrote in the background
                 connection.execute("SET async_threads = 0")  # interrupted, they may wait for each other for ever
@@ -196,16 +201,16 @@ def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> Tabl
         if magic.startswith(first_bytes):
             raise InputError(f"{name} is packed: unpack it first, as `{program} -dc FILE | ebformer ... -` does")
     # The columns are those of the file: from a folder like year=2024 DuckDB would add or replace one.
-    file = f"{_literal(glob.escape(path))}, hive_partitioning = false"
+    file = f"{literal(glob.escape(path))}, hive_partitioning = false"
     if magic == b"PAR1":
         table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({file})"))
         return TableFile(connection, table, table.names, Format(None))
     gzipped = magic[:2] == b"\x1f\x8b"
     header, delimiter = _header(path, name, gzipped)
-    columns = ", ".join(f"{_literal(column)}: 'VARCHAR'" for column in _distinct_names(header))
+    columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in _distinct_names(header))
     rows = connection.sql(
         f"SELECT * FROM read_csv({file}, auto_detect = false, header = true, "
-        f"delim = {_literal(delimiter)}, quote = '\"', escape = '\"', "
+        f"delim = {literal(delimiter)}, quote = '\"', escape = '\"', "
         f"compression = '{'gzip' if gzipped else 'none'}', columns = {{{columns}}})"
     )
     if delimiter != ";":
@@ -320,7 +325,3 @@ def _about_line_ends(name: str) -> str:
 
 def _first_line(message: object) -> str:
     return str(message).splitlines()[0].partition("Error: ")[2] or str(message).splitlines()[0]
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
