@@ -148,7 +148,7 @@ def test_binning_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("home", ["polars", "duckdb"])
-@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan])
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
 def test_bad_exposures_are_found_among_binned_ones(home: str, bad: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LIMIT", 500)
     table = continuous()
@@ -158,6 +158,16 @@ def test_bad_exposures_are_found_among_binned_ones(home: str, bad: float, monkey
     if np.isnan(bad):
         observations = observe(source_of(homes(table)[home]), Columns("claims", "years"), missing="keep")
         assert observations.missing == 1
+
+
+@pytest.mark.parametrize("home", ["polars", "duckdb"])
+def test_a_bad_exposure_is_refused_even_where_the_count_is_missing(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LIMIT", 500)
+    table = continuous()
+    claims = table["claims"].astype(float)
+    claims[7], table["years"][7] = np.nan, 0.0
+    with pytest.raises(InputError, match="row 8: years is 0"):
+        shrink(homes(table | {"claims": claims})[home], "claims", "years", method="gamma", missing="keep")
 
 
 def test_exact_exposures_have_no_error() -> None:

@@ -43,7 +43,7 @@ def table_page(file: str, table: Shrunken, scores: Sequence[Score]) -> Page:
         lead=f"Every unit's hidden rate of {unit}, estimated by {method} from {_sources(method, columns.group)}.",
         facts=[
             ("units", f"{units:,}"),
-            (columns.count, f"{events:,}"),
+            (columns.x, f"{events:,}"),
             (f"mean {unit}", cell(events / exposure)),
             ("distinct observations", f"{table.observations.x.size:,}"),
             ("method", method),
@@ -128,9 +128,9 @@ def _moved(tally: Tally, rule: Rule, columns: Columns) -> str:
     raw = tally.values / tally.exposures
     top = int(raw.argmax())
     estimate = rule(tally.values[top], tally.exposures[top])
-    seen = f"{tally.values[top]:,} {columns.count}"
-    if columns.exposure is not None:
-        seen += f" in {cell(float(tally.exposures[top]))} {columns.exposure}, a rate of {cell(float(raw[top]))}"
+    seen = f"{tally.values[top]:,} {columns.x}"
+    if columns.known is not None:
+        seen += f" in {cell(float(tally.exposures[top]))} {columns.known}, a rate of {cell(float(raw[top]))}"
     return f"The highest raw rate, {seen}, is estimated at {cell(float(estimate))}."
 
 
@@ -143,7 +143,7 @@ def _extremes(table: Shrunken, mean: float) -> Section:
     )
     bottom = [row for row in reversed(lowest) if row not in top]
     rows, columns = top + bottom, table.fit.columns
-    raw = np.array([float(row[columns.count]) / float(row.get(columns.exposure or "", 1.0) or 1.0) for row in rows])
+    raw = np.array([float(row[columns.x]) / float(row.get(columns.known or "", 1.0) or 1.0) for row in rows])
     estimate = np.array([float(row["estimate"]) for row in rows])
     with_intervals = _has_intervals(table)
     lower, upper = (
@@ -157,7 +157,7 @@ def _extremes(table: Shrunken, mean: float) -> Section:
 
 def _unit(columns: Columns) -> str:
     """What rates are measured in."""
-    return columns.count + (f" / {columns.exposure}" if columns.exposure else "")
+    return columns.x + (f" / {columns.known}" if columns.known else "")
 
 
 def _has_intervals(table: Shrunken) -> bool:
@@ -172,7 +172,7 @@ def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
     where it has them.
     """
     columns: Columns = table.fit.columns
-    taken = {columns.count, columns.exposure, columns.group, *table.fit.new_columns(table.wanted)}
+    taken = {columns.x, columns.known, columns.group, *table.fit.new_columns(table.wanted)}
     free = {
         name: ["" if row[name] is None else str(row[name]) for row in rows] for name in rows[0] if name not in taken
     }
@@ -185,9 +185,9 @@ def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
             return [f"{name} {entry}" for entry in entries]
     for entries in texts.values():
         return entries
-    group, exposure = columns.group, columns.exposure
+    group, known = columns.group, columns.known
     return [
-        (f"{row[group]}: " if group else "") + f"{row[columns.count]}" + (f" in {row[exposure]}" if exposure else "")
+        (f"{row[group]}: " if group else "") + f"{row[columns.x]}" + (f" in {row[known]}" if known else "")
         for row in rows
     ]
 
@@ -197,7 +197,7 @@ def _comparison(scores: Sequence[Score], columns: Columns) -> Section:
     excess, error = (np.array([getattr(score, name) for score in able]) for name in ("excess", "excess_se"))
     figure = figures.comparison([score.method for score in able], excess, error)
     sentence = f"{able[0].method} predicts held-out parts of these counts best{margin(scores)}. {ASSUMPTION}"
-    weighted = f", in which units count in proportion to {columns.exposure}" if columns.exposure else ""
+    weighted = f", in which units count in proportion to {columns.known}" if columns.known else ""
     caption = f"Mean squared error above the best method's{weighted}, with 95 % intervals."
     return Section(
         "Which method suits this table", [sentence], [Picture(inline_svg(figure, "Methods compared"), caption)]

@@ -97,14 +97,14 @@ class Observations:
     width: float
     missing: int
 
-    @cached_property
-    def x(self) -> Ints:
-        """What each distinct observation is: a count."""
-        return self.keys.x.astype(np.int64)
+    @property
+    def x(self) -> Floats:
+        """What was observed: counts."""
+        return self.keys.x
 
     @cached_property
     def known(self) -> Floats:
-        """What is known about it: its exposure; where these were binned, the middle of the bin on the log scale."""
+        """What is known about each: its exposure; where these were binned, the middle of the bin on the log scale."""
         return self._within_bin(0.5) if self.width else self.keys.known
 
     def bounds(self) -> tuple[Floats, Floats]:

@@ -20,7 +20,7 @@ class SparkTable:
     """A PySpark DataFrame as a source. Its rows have no order, so complaints name the value but no row."""
 
     def __init__(self, frame: Any) -> None:
-        self.frame = frame
+        self.frame = frame.alias("given")
 
     @property
     def names(self) -> list[str]:
@@ -47,22 +47,23 @@ class SparkTable:
     def offender(self, columns: Columns, width: float, keys: Distinct, role: Role) -> Offender | None:
         name = columns.role(role)
         assert name is not None
-        small = self._broadcast(keys, {})
-        matches = [key.eqNullSafe(small[f"ebformer_{role}"]) for role, key in self._keys(columns, width).items()]
-        bad = self.frame.join(small, matches, "left_semi").select(_quoted(name))
+        found = self._broadcast(keys, {})
+        matches = [sql.eqNullSafe(found[f"key_{key}"]) for key, sql in self._keys(columns, width).items()]
+        bad = self.frame.join(found, matches, "left_semi").select(_quoted(name))
         first = bad.limit(1).collect()
         return Offender(first[0][0], rows=bad.count()) if first else None
 
     def with_answers(self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
-        small = self._broadcast(keys, answers)
-        matches = [key == small[f"ebformer_{role}"] for role, key in self._keys(columns, width).items()]
-        return self.frame.join(small, matches, "left").select(*[_quoted(name) for name in [*self.names, *answers]])
+        found = self._broadcast(keys, answers)
+        matches = [sql == found[f"key_{key}"] for key, sql in self._keys(columns, width).items()]
+        new = [found[_quoted(name)] for name in answers]
+        return self.frame.join(found, matches, "left").select("given.*", *new)
 
     def _broadcast(self, keys: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
         """These observations, and their answers, on every machine of the cluster; null where an entry is missing."""
         from pyspark.sql import functions as F
 
-        fields = [f"ebformer_{role} {'string' if role == 'group' else 'double'}" for role in keys.by_role]
+        fields = [f"key_{role} {'string' if role == 'group' else 'double'}" for role in keys.by_role]
         fields += [f"{_quoted(n)} {'bigint' if a.dtype.kind == 'i' else 'double'}" for n, a in answers.items()]
         arrays = [array.tolist() for array in (*keys.by_role.values(), *answers.values())]
         rows = [tuple(None if entry != entry else entry for entry in row) for row in zip(*arrays, strict=True)]
@@ -75,7 +76,7 @@ class SparkTable:
         x, known = self._number(columns.x), self._known(columns)
         keys: dict[Role, Any] = {"x": F.expr(x), "known": F.expr(log_bin(x, known, width) if width else known)}
         if columns.group is not None:
-            text = f"CAST({_quoted(columns.group)} AS STRING)"
+            text = f"CAST(given.{_quoted(columns.group)} AS STRING)"
             keys["group"] = F.expr(unless_missing(MISSING_GROUPS, text, text))
         return keys
 
@@ -87,7 +88,7 @@ class SparkTable:
         kind = dict(self.frame.dtypes)[name]
         if kind.split("(")[0] not in NUMBERS:
             raise InputError(f"column {name!r} holds {kind}, not numbers: cast it or name another column")
-        return f"nullif(CAST({_quoted(name)} AS DOUBLE), CAST('NaN' AS DOUBLE))"
+        return f"nullif(CAST(given.{_quoted(name)} AS DOUBLE), CAST('NaN' AS DOUBLE))"
 
 
 def _quoted(name: str) -> str:
