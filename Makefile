@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # A change of these asks for a new installation; all other files are read where they lie.
-INSTALLED := pyproject.toml hatch_build.py src/ebformer/networks/kernels.c
+INSTALLED := pyproject.toml hatch_build.py src/ebformer/networks/kernels.c src/ebformer/networks/constants.py
 
 .PHONY: demo test clean
 

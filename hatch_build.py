@@ -5,8 +5,8 @@ Without a C compiler the installation goes on: the wheel is then pure Python and
 
 from __future__ import annotations
 
-import hashlib
 import os
+import runpy
 import shlex
 import subprocess
 import sysconfig
@@ -17,6 +17,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCE = "src/ebformer/networks/kernels.c"
+CONSTANTS = Path(__file__).with_name("src") / "ebformer" / "networks" / "constants.py"
 FLAGS = ("-O3", "-fno-math-errno", "-shared", "-fPIC")
 
 
@@ -42,12 +43,15 @@ class Kernels(BuildHookInterface[Any]):
 def compile_kernels(source: Path, folder: Path) -> Path:
     """The library, under the name that ebformer.networks.kernels looks for: it tells which source it comes from.
 
+    The numbers that it shares with Python are macros: constants.py is run by itself, for the package cannot be yet.
+
     It appears whole or not at all: one cut short by a full disk or a kill would crash whoever loads it.
     """
-    library = folder / f"kernels-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}.so"
+    shared = runpy.run_path(str(CONSTANTS))
+    library = folder / shared["library_name"](source.read_bytes())
     with tempfile.TemporaryDirectory(dir=folder) as room:
         partial = Path(room, library.name)
-        command = [*shlex.split(compiler()), *FLAGS, str(source), "-o", str(partial), "-lm"]
+        command = [*shlex.split(compiler()), *FLAGS, *shared["macros"](), str(source), "-o", str(partial), "-lm"]
         subprocess.run(command, check=True, capture_output=True)
         return partial.replace(library)
 

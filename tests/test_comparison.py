@@ -9,18 +9,12 @@ import pytest
 from scipy import stats
 
 import ebformer as eb
-from ebformer.bayes.predictive import log_predictive, predictive
-from ebformer.comparison import Score, compare, margin, thinned
+from ebformer.bayes.prediction import log_predictive, predictive
+from ebformer.channels.gamma_prior import GammaPrior
+from ebformer.comparison import Score, compare, margin
 from ebformer.errors import InputError
-from ebformer.prior import GammaPrior, Prior
+from ebformer.prior import Prior
 from ebformer.tally import Tally
-
-
-def test_the_parts_of_a_poisson_count_are_independent_poisson_counts() -> None:
-    rng = np.random.default_rng(0)
-    parts = thinned(rng.poisson(10.0, 50_000), 5, rng)
-    np.testing.assert_allclose(parts.mean(axis=1), 2.0, atol=0.03)
-    np.testing.assert_allclose(np.cov(parts), 2.0 * np.eye(5), atol=0.06)
 
 
 def test_risk_is_the_distance_to_the_hidden_rates() -> None:

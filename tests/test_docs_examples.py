@@ -39,6 +39,7 @@ PAGES = (
     "tutorial-words.md",
     "tutorial-disease.md",
     "python.md",
+    "channels.md",
 )
 BLOCK = re.compile(r"^```(python(?=\n>>> )|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from ebformer.bayes.marginal import bayes_rule, likely_counts, mmse
+from ebformer.bayes.marginal import bayes_rule, likely, mmse
 from ebformer.channels.poisson import Poisson
 from ebformer.errors import InputError
 from ebformer.estimators.least_favourable import TOLERANCE, least_favourable
@@ -15,14 +15,14 @@ from ebformer.tally import Tally
 
 def largest_risk(prior: Prior, theta_max: float) -> float:
     """max E_theta (theta - theta_G(x))^2 over [0, theta_max]: a fine grid, then golden section around its best."""
-    x = np.concatenate(likely_counts(Prior([0.0, theta_max], [0.5, 0.5])))
+    x = np.concatenate([x for x, _ in likely(Prior([0.0, theta_max], [0.5, 0.5]))])
     t = bayes_rule(prior, x)
 
     def risk(theta: float) -> float:
-        return float(np.exp(Poisson().log_pmf(x, theta)) @ (theta - t) ** 2)
+        return float(np.exp(Poisson().log_likelihood(x, theta)) @ (theta - t) ** 2)
 
     grid = np.linspace(0, np.sqrt(theta_max), 1000) ** 2
-    heights = (np.exp(Poisson().log_pmf(x, grid[:, None])) * (grid[:, None] - t) ** 2).sum(axis=1)
+    heights = (np.exp(Poisson().log_likelihood(x, grid[:, None])) * (grid[:, None] - t) ** 2).sum(axis=1)
     best = heights.max()
     inner = np.flatnonzero((heights[1:-1] >= heights[:-2]) & (heights[1:-1] >= heights[2:])) + 1
     for at in np.concatenate([inner, [0, grid.size - 1]]):
@@ -55,7 +55,7 @@ def test_sums_over_every_count_confirm_long_intervals(theta_max: float) -> None:
     def risk(theta: float) -> float:
         x = np.arange(int(max(0.0, np.sqrt(theta) - 5) ** 2), int(theta + 10 * np.sqrt(theta) + 30))
         rule = t[x - first] if x[0] >= first else bayes_rule(prior, x)
-        return float(np.exp(Poisson().log_pmf(x, theta)) @ (theta - rule) ** 2)
+        return float(np.exp(Poisson().log_likelihood(x, theta)) @ (theta - rule) ** 2)
 
     high = prior.atoms > max(0.0, root - 40) ** 2
     level = sum(w * risk(a) for a, w in zip(prior.atoms[high], prior.weights[high], strict=True))

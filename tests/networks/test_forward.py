@@ -155,7 +155,7 @@ def test_normalised_relu_attention_jumps_where_the_features_of_a_query_vanish(
 def test_numpy_is_the_twin_that_trains(config: Architecture, precision: Precision, rtol: float) -> None:
     network_module = pytest.importorskip("ebformer.lab.pretraining.network")
     weights, tallies = random_weights(config), [Tally.of(a_sample(seed, n)) for seed, n in enumerate((30, 500))]
-    twin = network_module.Network(config)
+    twin = network_module.TransformerModule(config)
     twin.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in weights.arrays.items()}, strict=True)
     x, m = (np.concatenate([getattr(t, name) for t in tallies]) for name in ("values", "multiplicity"))
     lengths = np.array([len(tally) for tally in tallies])

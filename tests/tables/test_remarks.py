@@ -88,7 +88,7 @@ def test_groups_that_fit_are_told_in_one_sentence_and_small_ones_are_no_proof() 
         table = pl.DataFrame({"group": group, "x": rng.poisson(rng.gamma(2.0, size=len(group)))})
         observations = observe(source_of(table), Columns("x", group="group"))
         checks = check_fit(fit_table(observations, eb.CATALOGUE["gamma"]), observations, rng)
-        assert verdict(checks) == sentence
+        assert verdict(checks, observations.columns.channel) == sentence
 
 
 def test_a_departure_that_only_a_crowd_can_show_is_not_called_a_fit_by_its_p_value() -> None:

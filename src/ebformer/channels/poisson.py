@@ -1,31 +1,179 @@
-"""How an observation arises from a rate: x ~ Poisson(exposure * theta)."""
+"""Counts over an exposure: x ~ Poisson(exposure * theta)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincc, gammaln, xlogy
+from scipy.special import gammaincc, gammaln, xlogy
+
+from ebformer.channels.base import (
+    LARGEST_WHOLE,
+    Advice,
+    Channel,
+    Floats,
+    Parts,
+    Symmetry,
+    Words,
+    positive,
+    whole_numbers_from,
+)
 
 
-@dataclass(frozen=True)
-class Poisson:
-    """The Poisson channel p(x | theta) = exp(-t theta) (t theta)^x / x!, with exposure t.
+class Poisson(Channel):
+    """p(x | theta) = exp(-t theta) (t theta)^x / x!, with exposure t.
 
     Written as log p(x | theta) = log p(x | x) - deviance: the deviance is computed without cancellation, so the answer
     keeps its digits where x and t theta are large and close (Loader 2000, "Fast and accurate computation of binomial
     probabilities").
 
-    >>> Poisson().log_pmf([0, 2], 1.0).round(6)
+    >>> Poisson().log_likelihood([0, 2], 1.0, 1.0).round(6)
     array([-1.      , -1.693147])
-    >>> Poisson().log_pmf(0, 0.0).item(), Poisson().log_pmf(1, 0.0).item()
+    >>> Poisson().log_likelihood(0, 0.0, 1.0).item(), Poisson().log_likelihood(1, 0.0, 1.0).item()
     (0.0, -inf)
     """
 
-    def log_pmf(self, x: ArrayLike, theta: ArrayLike, exposure: ArrayLike = 1.0) -> NDArray[np.float64]:
-        """log p(x | theta), broadcasting x, theta and exposure."""
-        return log_peak(x) - deviance(x, np.multiply(theta, exposure))
+    name = "poisson"
+    keyword = "exposure"
+    words = Words(
+        x="count",
+        xs="counts",
+        known="exposure",
+        knowns="exposures",
+        theta="rate",
+        thetas="rates",
+        ask_x="give whole numbers of at least 0",
+        ask_known="give positive finite numbers",
+    )
+    advice = Advice(
+        fits="Poisson with a mixing distribution fits",
+        narrow="the counts vary less than Poisson counts can: if each is out of so many tries, use a binomial method",
+        wide=(
+            "counts are more spread than their rates explain at small exposure and less at large: "
+            "events seem to come in bursts, so count bursts instead of events, or trust the intervals less"
+        ),
+        misfit=(
+            "the counts do not look like a mixture of Poisson counts: "
+            "is an exposure column missing, do groups differ (a group column), or are the counts capped?"
+        ),
+        trend=(
+            "units with more exposure have {direction} rates: "
+            "fit units of like exposure apart (a group column), or check what the exposure measures"
+        ),
+        no_zeros=(
+            "no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them, "
+            'or fit counts without zeros (in Python zeros="missing")'
+        ),
+    )
+    domain = (0.0, np.inf)
+    inside = (1e-100, np.inf)
+    usual = 1.0
+    conjugate = "gamma"
+
+    def possible(self, x: Floats) -> NDArray[np.bool_]:
+        return whole_numbers_from(0, x)
+
+    def possible_known(self, known: Floats) -> NDArray[np.bool_]:
+        return positive(known)
+
+    def mle(self, x: Floats, known: Floats) -> Floats:
+        return np.asarray(x / known)
+
+    def log_peak(self, x: Floats, known: Floats) -> Floats:
+        return log_peak(x)
+
+    def deviance(self, x: Floats, theta: Floats, known: Floats) -> Floats:
+        return deviance(x, known * theta)
+
+    def fall(self, x: Floats, theta: Floats, known: Floats, best: Floats) -> Floats:
+        m = np.minimum(x, known * best)
+        fall = deviance(m, known * theta)
+        if bool(np.all(m == x)):
+            return fall
+        # x log(m / mean) - m + mean, written as a sum of positive terms: at x = 10^16 no digit may be lost.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(x > m, (x / m) * fall + (x - m) * ((m - known * theta) / m), fall)
+
+    def derivatives(self, x: Floats, theta: Floats, known: Floats) -> tuple[Floats, Floats]:
+        residual = x - known * theta
+        return residual / theta, (residual * residual - x) / theta / theta
+
+    def concave(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        # p'' has the sign of (x - t theta)^2 - x.
+        deviation = np.sqrt(x)
+        return (x - deviation) / known, (x + deviation) / known
+
+    def within(self, x: Floats, known: Floats, depth: float) -> tuple[Floats, Floats]:
+        # The deviance of x from a mean m is at least (x - m)^2 / (2 max(x, m)) (Chernoff).
+        below, above = np.sqrt(2 * depth * x), depth + np.sqrt(depth**2 + 2 * depth * x)
+        return (x - below) / known, (x + above) / known
+
+    def coordinate(self, theta: Floats) -> Floats:
+        return np.asarray(2.0 * np.sqrt(theta))
+
+    def at_coordinate(self, u: Floats) -> Floats:
+        return np.asarray((0.5 * np.maximum(u, 0.0)) ** 2)
+
+    def noise(self, known: Floats) -> Floats:
+        return np.asarray(1.0 / np.sqrt(known))
+
+    def mean(self, theta: Floats, known: Floats) -> Floats:
+        return np.asarray(theta * known)
+
+    def variance(self, theta: Floats, known: Floats) -> Floats:
+        return np.asarray(theta * known)
+
+    def cdf(self, x: Floats, theta: Floats, known: Floats) -> Floats:
+        return np.where(x < 0, 0.0, gammaincc(np.maximum(np.floor(x), 0.0) + 1.0, known * theta))
+
+    def nodes(self, low: float, high: float, known: float) -> tuple[Floats, Floats]:
+        # By Chernoff's bound.
+        low, high = low * known, high * known
+        first, last = max(0, int(low - 9 * np.sqrt(low))), int(high + 9 * np.sqrt(high) + 30)
+        x = np.arange(first, last + 1, dtype=np.float64)
+        return x, np.ones(x.size)
+
+    def draw(self, theta: Floats, known: Floats, rng: np.random.Generator) -> Floats:
+        return np.asarray(rng.poisson(theta * known), dtype=np.float64)
+
+    def pooled(self, x: Floats, known: Floats, weight: Floats) -> float:
+        return float(weight @ x) / float(weight @ known)
+
+    def about(self, common: float | None) -> str:
+        return "" if common == 1.0 else ", with exposure"
+
+    def standard(self, x: Floats, known: float) -> tuple[Floats, float, float]:
+        return x, 1.0, 1.0 / known
+
+    def split(self, x: Floats, known: Floats, folds: int, rng: np.random.Generator) -> list[Parts]:
+        """Each event goes to a part at random (Poisson thinning; Neufeld et al. 2024 call it count splitting)."""
+        parts = rng.multinomial(x.astype(np.int64), np.full(folds, 1 / folds)).T.astype(np.float64)
+        return [Parts(x - part, known * (1 - 1 / folds), part, known / folds) for part in parts]
+
+    def unbiased_square(self, x: Floats, known: Floats) -> Floats:
+        return np.asarray(x * (x - 1) / known**2)
+
+    def merge(self, x: Floats, known: Floats, units: NDArray[np.int64], width: float) -> tuple[Floats, Floats]:
+        """Exposures move to the mean t' of a bin of log t, which keeps their total; x goes along as x t' / t.
+
+        It is rounded to whole numbers and, where its noise is wider than these, to steps of width * sqrt(x).
+        """
+        _, which = np.unique(np.floor(np.log(known) / width), return_inverse=True)
+        many, total = (np.bincount(which, units * each) for each in (1.0, known))
+        t = (total / many)[which]
+        moved = x * (t / known)
+        step = 2.0 ** np.floor(np.log2(np.maximum(width * np.sqrt(moved), 1.0)))
+        return np.minimum(np.round(moved / step) * step, LARGEST_WHOLE), t
+
+    def conjugate_prior(self, **parameters: float) -> Any:
+        from ebformer.channels.gamma_prior import GammaPrior
+
+        return GammaPrior(**parameters)
+
+    def symmetries(self) -> Sequence[Symmetry]:
+        return [Symmetry("exposures in other units", lambda x, t: (x, 2.5 * t), lambda theta: theta / 2.5, 1 / 2.5)]
 
 
 def deviance(x: ArrayLike, mean: ArrayLike) -> NDArray[np.float64]:
@@ -62,32 +210,3 @@ def log_peak(x: ArrayLike) -> NDArray[np.float64]:
     small = np.where(large, 1.0, x)
     direct = xlogy(small, small) - small - gammaln(small + 1.0)
     return np.where(large, series, direct)
-
-
-def negative_binomial_log_pmf(x: ArrayLike, shape: ArrayLike, mean: ArrayLike) -> NDArray[np.float64]:
-    """log of Gamma(x + shape) / (Gamma(shape) x!) p^shape (1 - p)^x, p = shape / (shape + mean): Poisson, gamma mixed.
-
-    Written by deviances, as a binomial of real size x + shape, so that it keeps its digits where the shape is large.
-
-    >>> negative_binomial_log_pmf([0, 1], 2.0, 2.0).round(6)
-    array([-1.386294, -1.386294])
-    """
-    x, shape, mean = (np.asarray(number, dtype=np.float64) for number in (x, shape, mean))
-    size = x + shape
-    peak = log_peak(shape) + log_peak(x) - log_peak(size) + np.log(shape / size)
-    ratio = size / (shape + mean)
-    return np.asarray(peak - deviance(shape, ratio * shape) - deviance(x, ratio * mean))
-
-
-def negative_binomial_cdf(x: ArrayLike, shape: ArrayLike, mean: ArrayLike) -> NDArray[np.float64]:
-    """P(a negative binomial count is at most x), for any real x.
-
-    >>> negative_binomial_cdf([-1, 0, 1.5], 2.0, 2.0)
-    array([0.  , 0.25, 0.5 ])
-    """
-    x, shape, mean = (np.asarray(number, dtype=np.float64) for number in (x, shape, mean))
-    above = np.maximum(np.floor(x), 0) + 1.0
-    below = np.asarray(betainc(shape, above, shape / (shape + mean)))
-    # The larger of the two chances, p and 1 - p, has lost the digits of the other.
-    betaincc(above, shape, mean / (shape + mean), out=below, where=mean < shape)
-    return np.where(x < 0, 0.0, below)

@@ -36,7 +36,7 @@ def command() -> None:
     for name, method in CATALOGUE.items():
         promises = {
             "intervals": method(tally).prior is not None,
-            "exposure": method.unequal_exposure,
+            "exposure": method.unequal_known,
             "unseen": method.answers_unseen,
             "monotone": method.monotone,
         }

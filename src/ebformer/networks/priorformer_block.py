@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from ebformer.errors import InputError
 from ebformer.networks import kernels
-from ebformer.networks.grid import PER_CELL
+from ebformer.networks.constants import PER_CELL, RMS_NORM_EPSILON, TRACK_FEATURES
 from ebformer.networks.weights import FAMILIES, Weights
 
 Array = NDArray[Any]
 
-TRACK_FEATURES, STATIC_FEATURES = 7, 6
-"""Numbers per atom that a block reads from the two tracks, and numbers per cell that never change."""
+STATIC_FEATURES = 6
+"""Numbers per cell that a block reads and that never change."""
 QUERIES = 96
 """Cells whose attention is computed at once; a tally on [0, 50] has about 40."""
 
@@ -82,7 +82,7 @@ FAMILIES["priorformer"] = PriorformerConfig
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class PriorformerBlock:
     """The arrays of one block, matrices transposed to [in, out] for a product from the left."""
 
     nearness: Array
@@ -97,7 +97,7 @@ class Block:
     """The same for kernels.c."""
 
     @classmethod
-    def of(cls, weights: Weights[PriorformerConfig], i: int, dtype: type) -> Block:
+    def of(cls, weights: Weights[PriorformerConfig], i: int, dtype: type) -> PriorformerBlock:
         config, prefix = weights.config, f"blocks.{i}."
         own = {name.removeprefix(prefix): values for name, values in weights.arrays.items() if name.startswith(prefix)}
 
@@ -164,5 +164,5 @@ def rms_norm(h: Array) -> Array:
     """h divided by its root mean square, cell by cell."""
     square = np.add.reduce(h * h, axis=1, keepdims=True)
     square *= 1.0 / h.shape[1]
-    square += 1e-6
+    square += RMS_NORM_EPSILON
     return np.asarray(h / np.sqrt(square, out=square))

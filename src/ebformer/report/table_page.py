@@ -35,7 +35,7 @@ def table_page(file: str, table: Shrunken, scores: Sequence[Score]) -> Page:
     columns, tallies = table.fit.columns, table.observations.tallies()
     units = sum(tally.n for tally in tallies.values())
     events = sum(int(tally.values @ tally.multiplicity) for tally in tallies.values())
-    exposure = sum(float(tally.exposures @ tally.multiplicity) for tally in tallies.values())
+    exposure = sum(float(tally.known @ tally.multiplicity) for tally in tallies.values())
     method = next(iter(table.fit.rules.values())).method
     unit, name = _unit(columns), "standard input" if file == "-" else Path(file).name
     return Page(
@@ -125,12 +125,12 @@ def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str,
 
 def _moved(tally: Tally, rule: Rule, columns: Columns) -> str:
     """The most telling example in one sentence: what became of the highest raw rate."""
-    raw = tally.values / tally.exposures
+    raw = tally.values / tally.known
     top = int(raw.argmax())
-    estimate = rule(tally.values[top], tally.exposures[top])
+    estimate = rule(tally.values[top], tally.known[top])
     seen = f"{tally.values[top]:,} {columns.x}"
     if columns.known is not None:
-        seen += f" in {cell(float(tally.exposures[top]))} {columns.known}, a rate of {cell(float(raw[top]))}"
+        seen += f" in {cell(float(tally.known[top]))} {columns.known}, a rate of {cell(float(raw[top]))}"
     return f"The highest raw rate, {seen}, is estimated at {cell(float(estimate))}."
 
 

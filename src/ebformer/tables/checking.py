@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ebformer.binning import coarsened
-from ebformer.check import TOO_FEW, ModelCheck, model_check
+from ebformer.channels.base import Channel
+from ebformer.check import ModelCheck, model_check, too_few
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.rule import Rule
 from ebformer.tables.fit import Fit
@@ -39,7 +40,8 @@ def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:
     of_any_prior = model_check(best, tally, rng)
     if own is None or not of_any_prior.fits:
         return of_any_prior
-    sentence = f"the prior that {rule.method} found does not fit these counts, but the one of npmle does: use npmle"
+    fails = f"the prior that {rule.method} found does not fit these {tally.channel.words.xs}"
+    sentence = f"{fails}, but the one of npmle does: use npmle"
     return ModelCheck(own.pit, own.p_value, own.distance, False, sentence)
 
 
@@ -52,12 +54,12 @@ def departures(checks: Checks, group_column: str | None) -> list[str]:
     return with_groups(troubled, group_column)
 
 
-def verdict(checks: Checks) -> str:
+def verdict(checks: Checks, channel: Channel) -> str:
     """What checks that found no departure have to say, in one sentence for all groups."""
     if None in checks:
         return checks[None].sentence
-    told = sum(check.sentence != TOO_FEW for check in checks.values())
+    told = sum(check.sentence != too_few(channel) for check in checks.values())
     if told == 0:
-        return TOO_FEW
+        return too_few(channel)
     others = "" if told == len(checks) else "; the others have too few rows to tell"
-    return f"Poisson with a mixing distribution fits in {told:,} of {len(checks):,} groups{others}"
+    return f"{channel.advice.fits} in {told:,} of {len(checks):,} groups{others}"

@@ -11,8 +11,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.channels import POISSON
+from ebformer.channels.base import Channel
 from ebformer.errors import InputError
-from ebformer.tally import LARGEST
 
 Role = Literal["x", "known", "group"]
 """What a column may hold: the observation, what is known about how it was made, the name of the unit's group."""
@@ -24,8 +25,7 @@ NO_ROWS = "the table has no rows: give at least one unit"
 class Columns:
     """The columns that hold the counts and, where there are any, the exposures and the groups.
 
-    Users say count and exposure; the rest of `tables` speaks of roles, and asks here what their words are and which
-    numbers each admits.
+    Users say count and exposure. The rest of `tables` speaks of roles, and asks here what is known of them.
 
     >>> Columns("goals", "games").found_in(["name", "goals", "game"])
     Traceback (most recent call last):
@@ -56,13 +56,18 @@ class Columns:
         """The roles that have a column."""
         return [role for role in get_args(Role) if self.role(role) is not None]
 
-    def word(self, role: Role) -> str:
-        """What users call a role: the keyword, or the option, by which they name its column."""
-        return {"x": "count", "known": "exposure", "group": "group"}[role]
+    @property
+    def channel(self) -> Channel:
+        """How the observations arise: it has the words for both roles and knows which numbers each admits."""
+        return POISSON
 
-    def whole(self, role: Role) -> bool:
-        """Whether only whole numbers can play this role."""
-        return role == "x"
+    def word(self, role: Role) -> str:
+        """What users call a role.
+
+        >>> Columns("goals", "games").word("known")
+        'exposure'
+        """
+        return {"x": self.channel.words.x, "known": self.channel.words.known, "group": "group"}[role]
 
     def usable(self, role: Role, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Where a number can be what its role says; NaN, a missing entry, cannot.
@@ -70,10 +75,7 @@ class Columns:
         >>> Columns("goals").usable("x", np.array([0.0, 2.5, -1.0, np.nan])).tolist()
         [True, False, False, False]
         """
-        with np.errstate(invalid="ignore"):
-            if role == "known":
-                return np.asarray((numbers > 0) & (numbers < np.inf))
-            return np.asarray((numbers >= 0) & (numbers <= LARGEST) & (numbers == np.floor(numbers)))
+        return self.channel.possible(numbers) if role == "x" else self.channel.possible_known(numbers)
 
     def found_in(self, names: Sequence[str]) -> Columns:
         """These columns, or an `InputError` that names the nearest ones."""

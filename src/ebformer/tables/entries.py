@@ -6,9 +6,9 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from ebformer.channels.base import LARGEST_WHOLE
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
-from ebformer.tally import LARGEST
 
 MISSING_NUMBERS = ("", ".", "na", "n/a", "#n/a", "<na>", "nan", "null", "none")
 """What a text file writes where a number is missing, in lower case: a point is SAS's, #N/A a spreadsheet's."""
@@ -72,6 +72,6 @@ def _trouble(word: str, value: object) -> str:
         return f"{value!r}, with a stray {unicodedata.name(stray[0], 'character')}: remove it"
     if word == "exposure":
         return f"{value}: exposures must be positive and finite, so correct or drop that row"
-    if 0 <= number <= LARGEST:
+    if 0 <= number <= LARGEST_WHOLE:
         return f"{value}: counts are whole numbers; a rate needs its count in this column and its exposure in another"
     return f"{value}: counts are whole numbers of {'at least 0' if number < 0 else 'at most 2^53'}"

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ebformer.atomic import replacing
 from ebformer.bayes.marginal import at_once
-from ebformer.bayes.posterior import tails
 from ebformer.binning import coarsened, distinct_rows
+from ebformer.distributions import tails
 from ebformer.errors import EbformerError, InputError
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule

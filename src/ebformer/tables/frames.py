@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebformer.binning import coarsened, distinct_rows
+from ebformer.channels import pick
 from ebformer.check import ModelWarning
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.catalogue import DEFAULT, find
+from ebformer.estimators.catalogue import DEFAULT, default_method, find
 from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
@@ -22,7 +23,7 @@ from ebformer.tables.fit import Wanted
 from ebformer.tables.observations import Source
 from ebformer.tables.shrink import shrink_table
 from ebformer.tables.spark import SparkTable
-from ebformer.tally import Tally, exposures, whole_numbers
+from ebformer.tally import Tally, known_numbers, observed
 
 Frame = TypeVar("Frame")
 
@@ -78,18 +79,31 @@ def source_of(frame: Any) -> Source:
 
 
 def estimate(
-    counts: ArrayLike, exposure: ArrayLike | None = None, *, method: str | Estimator = DEFAULT
+    x: ArrayLike,
+    known: ArrayLike | None = None,
+    *,
+    method: str | Estimator | None = None,
+    **words: ArrayLike | str | None,
 ) -> NDArray[np.float64]:
-    """E[theta | x] for every count, under the prior that the method reads off all of them.
+    """E[theta | x] for every unit, under the prior that the method reads off all of them.
+
+    One keyword says what is known of the units and picks the channel: exposure=, trials= or se=. Without a method it is
+    the default one of the channel.
 
     >>> estimate([0, 0, 1, 0, 7], method="mle").tolist()
     [0.0, 0.0, 1.0, 0.0, 7.0]
+    >>> estimate([3, 9], trials=[10, 12], method="mle").tolist()
+    [0.3, 0.75]
     """
-    x = whole_numbers(counts, "counts")
-    t = None if exposure is None else exposures(exposure)
-    if t is not None and t.size not in (1, x.size):
-        raise InputError(f"there are {t.size} exposures for {x.size} counts: give one for each, or one for all")
-    t = None if t is None else np.broadcast_to(t, x.shape)
-    rule = find(method)(coarsened(Tally.of(x, t)))
-    first, which = distinct_rows(x, t)
-    return np.asarray(rule(x[first], None if t is None else t[first])[which])
+    channel, about = pick(known, words)
+    observations = observed(channel, x, channel.words.xs)
+    if about is not None:
+        about = known_numbers(channel, about)
+        if about.size not in (1, observations.size):
+            have = f"there are {about.size} {channel.words.knowns} for {observations.size} {channel.words.xs}"
+            raise InputError(f"{have}: give one for each, or one for all")
+        about = np.broadcast_to(about, observations.shape)
+    chosen = find(default_method(channel) if method is None else method)
+    rule = chosen(coarsened(Tally.of(observations, about, channel=channel)))
+    first, which = distinct_rows(observations, about)
+    return np.asarray(rule(observations[first], None if about is None else about[first])[which])

@@ -140,7 +140,8 @@ class Observations:
         found = []
         for members in same.values():
             at = order[ends[members[0]] : ends[members[0] + 1]]
-            tally = Tally(self.x[at], self.keys.rows[at], None if known is None else known[at])
+            about = None if known is None else known[at]
+            tally = Tally(self.x[at], self.keys.rows[at], about, channel=self.columns.channel)
             found.append((tally, [names[i] for i in members]))
         return found
 

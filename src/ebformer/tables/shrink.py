@@ -46,7 +46,7 @@ class Shrunken:
         found = self.departures
         if found or any(rule.prior is None for rule in self.fit.rules.values()):
             return found
-        return [verdict(self.checks)]
+        return [verdict(self.checks, self.observations.columns.channel)]
 
 
 def shrink_table(

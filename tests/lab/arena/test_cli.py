@@ -24,7 +24,7 @@ def test_the_example_of_the_issue_runs_and_resumes(tmp_path):
     assert "Mean regret" in first.output
     assert "Plackett-Luce" in first.output
     rows = read(table)
-    assert {(row.n, row.prior, row.estimator) for row in rows} == {
+    assert {(row.n, row.case, row.estimator) for row in rows} == {
         (n, prior, name) for n in (64, 128) for prior in range(5) for name in ("mle", "robbins")
     }
     invoke(*call, "--estimators", "mle,robbins,erm", "--figures", str(tmp_path / "figures"), "--timing")
@@ -76,7 +76,7 @@ def test_a_space_after_a_comma_changes_nothing():
 
 INTERRUPTED_AFTER_A_FIT = """
 import sys
-from ebformer.lab.arena.table import Journal
+from ebformer.lab.journal import Journal
 from ebformer.cli import main
 append = Journal.append
 def press(journal, losses):

@@ -10,12 +10,12 @@ torch = pytest.importorskip("torch")
 from ebformer.bayes import marginal as posterior  # noqa: E402
 from ebformer.lab.pretraining.batches import draw_tallies, draw_units, log_uniform, poisson_matrix, quantise  # noqa: E402
 from ebformer.lab.worlds.base import PaperThetaMax, Priors  # noqa: E402
-from ebformer.lab.worlds.mixture import Mixture  # noqa: E402
+from ebformer.lab.worlds.mixture import MixtureOfWorlds  # noqa: E402
 from ebformer.prior import Prior  # noqa: E402
 
 
 def priors(count: int) -> Priors:
-    return Mixture(theta_max=PaperThetaMax()).draw_many(np.random.default_rng(0), count)
+    return MixtureOfWorlds(theta_max=PaperThetaMax()).draw_many(np.random.default_rng(0), count)
 
 
 def test_targets_are_the_bayes_rule_of_the_quantised_prior() -> None:

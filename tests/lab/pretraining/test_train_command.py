@@ -49,7 +49,7 @@ def test_a_run_that_was_stopped_before_its_first_record_is_not_shipped(tmp_path:
     from ebformer.lab.pretraining import loop, network, recipe, runs
 
     begun = runs.begin(tmp_path / "run", recipe.RECIPES["smoke"])
-    loop.Run(network.Network(begun.architecture), begun.training, tmp_path / "run").save()
+    loop.Run(network.TransformerModule(begun.architecture), begun.training, tmp_path / "run").save()
     with pytest.raises(InputError, match="before its first record"):
         call("smoke", "--folder", str(tmp_path / "run"), "--ship", str(tmp_path / "zoo"))
 

@@ -19,7 +19,7 @@ from ebformer.tally import Tally
 
 M, D = 10.0, 12
 X = np.arange(14)
-P = 0.5 * np.exp(Poisson().log_pmf(X, 1.5)) + 0.5 * np.exp(Poisson().log_pmf(X, 6.0))
+P = 0.5 * np.exp(Poisson().log_likelihood(X, 1.5)) + 0.5 * np.exp(Poisson().log_likelihood(X, 6.0))
 P = P / P.sum()
 
 

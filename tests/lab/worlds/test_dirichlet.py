@@ -90,7 +90,7 @@ def gibbs(x, alpha, theta_max, sweeps, rng):
 def by_measures(x, alpha, theta_max, measures, rng):
     """The same by importance sampling: E over drawn measures of prod_i f_G(x_i) theta_G(x_i), normalised."""
     priors = Dirichlet(theta_max=theta_max, alpha=alpha).draw_many(rng, measures)
-    likelihood = np.exp(Poisson().log_pmf(x[:, None, None], priors.atoms))  # [units, measures, atoms]
+    likelihood = np.exp(Poisson().log_likelihood(x[:, None, None], priors.atoms))  # [units, measures, atoms]
     f = (likelihood * priors.weights).sum(axis=2)
     rule = (likelihood * priors.weights * priors.atoms).sum(axis=2) / f
     weight = f.prod(axis=0) / f.prod(axis=0).sum()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv, dtrtrs
 
-from ebformer.bayes.marginal import Floats
+from ebformer.channels.base import Floats
 from ebformer.estimators.npmle.sample import Sample
 from ebformer.estimators.npmle.weights import reweigh
 

@@ -33,10 +33,7 @@ def maximise_by_parts(sample: Sample, tolerance: float) -> Solution:
     if len(parts) == 1:
         return maximise(sample, tolerance)
     shares = [float(sample.q[part].sum()) for part in parts]
-    solutions = [
-        maximise(Sample.of_shares(sample.x[part], sample.t[part], sample.q[part] / share, sample.high), tolerance)
-        for part, share in zip(parts, shares, strict=True)
-    ]
+    solutions = [maximise(sample.part(part, share), tolerance) for part, share in zip(parts, shares, strict=True)]
     gap = max(solution.gap for solution in solutions)
     return Solution(
         atoms=np.concatenate([solution.atoms for solution in solutions]),
@@ -49,16 +46,14 @@ def maximise_by_parts(sample: Sample, tolerance: float) -> Solution:
 def apart(sample: Sample) -> list[NDArray[np.intp]]:
     """Which observations make up each part: at some theta between neighbouring parts, all observations are silent.
 
-    The deviance of x from a mean m is at least (x - m)^2 / (2 max(x, m)) (Chernoff), so that x speaks at most between
-    x - sqrt(2 s x) and x + s + sqrt(s^2 + 2 s x) with s = SILENT; parts are the unions of these intervals, over t.
+    They are the unions of the intervals in which one observation may speak.
 
     >>> from ebformer.tally import Tally
     >>> [part.tolist() for part in apart(Sample.of(Tally.of([0, 8, 9, 1000, 1100])))]
     [[0, 1, 2], [3, 4]]
     """
-    x = sample.nearest  # a row of x beyond `high` falls faster still
-    first = (x - np.sqrt(2 * SILENT * x)) / sample.t
-    last = (x + SILENT + np.sqrt(SILENT**2 + 2 * SILENT * x)) / sample.t
+    # The row of an observation beyond `high` falls faster still than that of its nearest.
+    first, last = sample.channel.within(sample.nearest, sample.known, SILENT)
     order = np.argsort(first, kind="stable")
     cuts = np.flatnonzero(first[order][1:] > np.maximum.accumulate(last[order])[:-1]) + 1
     return [np.sort(part) for part in np.split(order, cuts)]

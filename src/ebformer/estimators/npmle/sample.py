@@ -8,31 +8,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.bayes.marginal import Floats
-from ebformer.channels.poisson import deviance
+from ebformer.channels.base import Channel, Floats
 from ebformer.tally import Tally
 
-STEP = 0.1
-"""Spacing of the lattice in sqrt(exposure * theta), a fifth of the standard deviation of sqrt(x)."""
-SMALLEST = 1e-100
-"""Stands for theta = 0, where p(x | theta) / theta would be 0/0; no observation can tell the two apart."""
-
+STEP = 0.2
+"""Spacing of the lattice in the stable coordinate, per standard deviation of the noise."""
+TINY = 1e-100
+"""The least bend that a quadratic model is divided by."""
 BLOCK = 4_000_000
 """Entries of a kernel that are computed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Distinct observations x [u] with exposures t [u] and frequencies q [u], and the interval that holds the atoms.
+    """Distinct observations x [u], what is known of them [u], their frequencies q [u], and where the atoms may be.
 
     A mixing distribution G has log-likelihood sum_k q_k log F_k with F_k = E_G[A_k(theta)]; rows are scaled to
-    A_k(theta) = p(x_k | t_k theta) / p(x_k | m_k), at most 1, where m_k = min(x_k, t_k high) is the mean that suits x_k
-    best. Its gradient is D(theta) = sum_k q_k A_k(theta) / F_k: G is the NPMLE if and only if D <= 1 everywhere
-    (Lindsay 1983), and no atom lies outside [min x/t, max x/t].
+    A_k(theta) = p(x_k | theta) / p(x_k | b_k), at most 1, where b_k is the theta in [low, high] that suits x_k best.
+    Its gradient is D(theta) = sum_k q_k A_k(theta) / F_k: G is the NPMLE if and only if D <= 1 everywhere
+    (Lindsay 1983), and no atom lies outside [min mle, max mle]. Ends of the domain are replaced by `channel.inside`.
     """
 
+    channel: Channel
     x: Floats
-    t: Floats
+    known: Floats
     q: Floats
     low: float
     high: float
@@ -45,87 +44,99 @@ class Sample:
         >>> sample.high, sample.q.round(3).tolist()
         (9.0, [0.333, 0.333, 0.333])
         """
-        return cls.of_shares(tally.values.astype(np.float64), tally.exposures, tally.multiplicity / tally.n, theta_max)
+        return cls.of_shares(tally.channel, tally.x, tally.known, tally.multiplicity / tally.n, theta_max)
 
     @classmethod
-    def of_shares(cls, x: Floats, t: Floats, q: Floats, theta_max: float | None = None) -> Sample:
-        """The sample in which a share q [u] of the units, of sum 1, has exposure t and shows x."""
-        rates = x / t
-        high = float(rates.max()) if theta_max is None else min(float(rates.max()), theta_max)
-        low = min(float(rates.min()), high)
-        return cls(x, t, q, max(low, SMALLEST), max(high, SMALLEST))
+    def of_shares(cls, channel: Channel, x: Floats, known: Floats, q: Floats, theta_max: float | None = None) -> Sample:
+        """The sample in which a share q [u] of the units, of sum 1, shows x."""
+        mle = np.clip(channel.mle(x, known), *channel.inside)
+        high = float(mle.max()) if theta_max is None else min(float(mle.max()), max(theta_max, channel.inside[0]))
+        return cls(channel, x, known, q, min(float(mle.min()), high), high)
 
-    @functools.cached_property
-    def nearest(self) -> Floats:
-        """m [u]: x itself, or t high for an observation beyond, whose row rises all the way to `high`."""
-        return np.where(self.x / self.t > self.high, self.t * self.high, self.x)
+    def part(self, chosen: NDArray[np.intp], share: float) -> Sample:
+        """Some of the observations, which make up this share of the units, on their own."""
+        q = self.q[chosen] / share
+        return Sample.of_shares(self.channel, self.x[chosen], self.known[chosen], q, self.high)
 
     @functools.cached_property
     def beyond(self) -> NDArray[np.intp]:
-        """Which observations exceed the mean of every admissible theta."""
-        return np.flatnonzero(self.x > self.nearest)
+        """Which observations would be explained best by a theta above `high`; their rows rise all the way to it."""
+        return np.flatnonzero(np.minimum(self.channel.mle(self.x, self.known), self.channel.inside[1]) > self.high)
+
+    @functools.cached_property
+    def nearest(self) -> Floats:
+        """x [u] itself or, for an observation beyond, the one that `high` suits best."""
+        x = self.x.copy()
+        x[self.beyond] = self.channel.mean(np.asarray(self.high), self.known[self.beyond])
+        return x
 
     def kernel(self, theta: Floats) -> Floats:
         """A [u, k], in blocks that bound the memory of what lies between."""
         if self.x.size * theta.size > BLOCK and theta.size > 1:
             return np.concatenate([self.kernel(half) for half in np.array_split(theta, 2)], axis=1)
-        fall = deviance(self.nearest[:, None], self.t[:, None] * theta)
+        fall = self.channel.deviance(self.x[:, None], theta, self.known[:, None])
         if self.beyond.size:
-            # x log(m / mean) - m + mean, written as a sum of positive terms: at x = 10^16 no digit may be lost.
-            x, m, t = (array[self.beyond, None] for array in (self.x, self.nearest, self.t))
-            fall[self.beyond] = (x / m) * fall[self.beyond] + (x - m) * ((m - t * theta) / m)
+            x, known = self.x[self.beyond, None], self.known[self.beyond, None]
+            fall[self.beyond] = self.channel.fall(x, theta, known, np.asarray(self.high))
         return np.exp(-fall)
 
     def jet(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
         """A and its first two derivatives in theta, each [u, k]."""
         a = self.kernel(theta)
-        residual = self.x[:, None] - self.t[:, None] * theta
-        per_theta = a / theta
-        return a, per_theta * residual, per_theta * ((residual * residual - self.x[:, None]) / theta)
+        first, second = self.channel.derivatives(self.x[:, None], theta, self.known[:, None])
+        return a, a * first, a * second
+
+    def slope(self, theta: Floats, a: Floats, c: Floats) -> Floats:
+        """c A' [k], where A [u, k] is known."""
+        if a.size > BLOCK and theta.size > 1:
+            halves = zip(np.array_split(theta, 2), np.array_split(a, 2, axis=1), strict=True)
+            return np.concatenate([self.slope(half, part, c) for half, part in halves])
+        return np.asarray(c @ (a * self.channel.derivatives(self.x[:, None], theta, self.known[:, None])[0]))
 
     def lattice(self, step: float = STEP) -> Floats:
-        """Points that resolve D wherever it can have a maximum, at spacing `step` in sqrt(t theta) or finer.
+        """Points that resolve D wherever it can have a maximum, at spacing `step` or finer in the stable coordinate.
 
-        At a maximum D'' = sum_k q_k A_k ((x_k - t_k theta)^2 - x_k) / (theta^2 F_k) <= 0, so some observation has
-        |x_k - t_k theta| <= sqrt(x_k): the union of these intervals is enough. Spacings are halved, never divided
-        otherwise, so that the lattices of unequal exposures share their points.
+        At a maximum D'' = sum_k q_k A_k'' / F_k <= 0, so some observation bends down there: the union of these
+        intervals is enough. Spacings are halved, never divided otherwise, so that the lattices of observations with
+        unequal noise share their points.
 
-        >>> (Sample.of(Tally.of([0, 9])).lattice(0.5) ** 0.5).tolist()
+        >>> (Sample.of(Tally.of([0, 9])).lattice(1.0) ** 0.5).tolist()
         [1e-50, 2.0, 2.5, 3.0]
         """
-        root, deviation = np.sqrt(self.t), np.sqrt(self.x)
-        first, last = np.sqrt(self.x - deviation) / root, np.sqrt(self.x + deviation) / root
-        halvings = np.ceil(np.log2(root))
+        first, last = (self.channel.coordinate(theta) for theta in self.channel.concave(self.x, self.known))
+        levels = np.floor(np.log2(self.channel.noise(self.known)))
         pieces = []
-        for level in np.unique(halvings):
-            unit = step * 2.0**-level
-            at = halvings == level
+        for level in np.unique(levels):
+            unit = step * 2.0**level
+            at = levels == level
             order = np.argsort(first[at], kind="stable")
             starts = np.floor(first[at][order] / unit)
             ends = np.maximum.accumulate(np.ceil(last[at][order] / unit))
             gaps = np.flatnonzero(starts[1:] > ends[:-1])
             for i, j in zip([0, *(gaps + 1)], [*gaps, starts.size - 1], strict=True):
-                pieces.append((unit * np.arange(starts[i], ends[j] + 1)) ** 2)
+                pieces.append(self.channel.at_coordinate(unit * np.arange(starts[i], ends[j] + 1)))
         theta = np.concatenate([*pieces, self.ascent(step)])
         inside = theta[(theta > self.low) & (theta < self.high)]
         return np.unique(np.concatenate([[self.low], inside, [self.high]]))
 
     def ascent(self, step: float = STEP) -> Floats:
-        """Points that resolve the rows of x beyond `high`, which rise like exp(-(x - t high) (1 - theta / high)).
+        """Points that resolve the rows of observations beyond `high`, which rise like exp(-slope (high - theta)).
 
-        They halve the distance to `high` from one cell of the lattice to the scale of the steepest of these rows.
+        They halve the distance to `high` from half a cell of the lattice to the scale of the steepest of these rows.
 
-        >>> Sample.of_shares(np.array([0.0, 1e3]), np.ones(2), np.full(2, 0.5), theta_max=4.0).ascent().round(3)
-        array([3.8  , 3.9  , 3.95 , 3.975, 3.988, 3.994, 3.997, 3.998])
+        >>> from ebformer.channels import POISSON
+        >>> shares = np.array([0.0, 1e3]), np.ones(2), np.full(2, 0.5)
+        >>> Sample.of_shares(POISSON, *shares, theta_max=4.0).ascent().round(3)
+        array([3.802, 3.901, 3.951, 3.975, 3.988, 3.994, 3.997, 3.998])
         """
         if self.beyond.size == 0:
             return np.empty(0)
-        t = self.t[self.beyond]
-        steepest = float((self.x[self.beyond] - t * self.high).max())
-        cell = step / np.sqrt(float(t.max()) * self.high)
-        halvings = min(max(int(np.ceil(np.log2(cell * steepest / (2 * step)))), 0), 26)
-        points: Floats = self.high * (1 - min(cell, 0.5) * 0.5 ** np.arange(halvings))
-        return points
+        high, known = np.asarray(self.high), self.known[self.beyond]
+        steepest = float(self.channel.derivatives(self.x[self.beyond], high, known)[0].max())
+        u = self.channel.coordinate(high) - 0.5 * step * self.channel.noise(known).min()
+        width = high - self.channel.at_coordinate(u)
+        halvings = min(max(int(np.ceil(np.log2(float(width) * steepest / step))), 0), 26)
+        return np.asarray(high - width * 0.5 ** np.arange(halvings))
 
     def peaks(self, lattice: Floats, kernel: Floats, atoms: Floats, f: Floats) -> tuple[Floats, Floats]:
         """Every local maximum of D over [low, high] that may exceed 1, and D there.
@@ -139,7 +150,7 @@ class Sample:
         order = np.argsort(nodes, kind="stable")
         nodes = nodes[order]
         height = np.concatenate([c @ kernel, c @ at_atoms])[order]
-        slope = np.concatenate([((c * self.x) @ kernel) / lattice - (c * self.t) @ kernel, c @ slope_at_atoms])[order]
+        slope = np.concatenate([self.slope(lattice, kernel, c), c @ slope_at_atoms])[order]
         # Between nodes D rises above both by less than 5 %, so lower maxima cannot reach 1.
         falls = (slope[:-1] > 0) & (slope[1:] <= 0) & (np.maximum(height[:-1], height[1:]) > 0.95)
         i = np.flatnonzero(falls)
@@ -149,7 +160,7 @@ class Sample:
         for _ in range(6):
             a, da, dda = self.jet(top)
             d, dd, ddd = c @ a, c @ da, c @ dda
-            newton = np.where(ddd < 0, top - dd / np.minimum(ddd, -SMALLEST), top)
+            newton = np.where(ddd < 0, top - dd / np.minimum(ddd, -TINY), top)
             moved = np.minimum(np.maximum(newton, self.low), self.high)
             if float(np.abs((moved - top) * dd).max()) < 1e-16:
                 break

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats
+from ebformer.channels.base import Channel, Floats
 from ebformer.estimators.npmle.newton import slide
-from ebformer.estimators.npmle.sample import SMALLEST, Sample
+from ebformer.estimators.npmle.sample import Sample
 from ebformer.estimators.npmle.weights import crests, reweigh
 from ebformer.prior import Prior
 
@@ -36,8 +36,8 @@ class Solution(NamedTuple):
 
     @property
     def prior(self) -> Prior:
-        """Atoms and weights as a prior, in which 0 is 0 again."""
-        return Prior(np.where(self.atoms > SMALLEST, self.atoms, 0.0), self.weights)
+        """Atoms and weights as a prior."""
+        return Prior(self.atoms, self.weights)
 
 
 def maximise(sample: Sample, tolerance: float) -> Solution:
@@ -49,7 +49,7 @@ def maximise(sample: Sample, tolerance: float) -> Solution:
     ([0.0, 8.498268], [0.599918, 0.400082])
     """
     if sample.low == sample.high:
-        return Solution(np.array([sample.low]), np.ones(1), 0.0, 0)
+        return Solution(outward(sample.channel, np.array([sample.low])), np.ones(1), 0.0, 0)
     lattice = sample.lattice()
     kernel = sample.kernel(lattice)
     dense = np.full(lattice.size, 1 / lattice.size)
@@ -60,7 +60,7 @@ def maximise(sample: Sample, tolerance: float) -> Solution:
     best = Solution(lattice, dense, np.inf, 0)
     top = lattice[:0]
     for rung in range(RUNGS):
-        new = np.concatenate([halve(points, weights), top])
+        new = np.concatenate([halve(sample.channel, points, weights), top])
         points, first = np.unique(np.concatenate([points, new]), return_index=True)
         columns = np.concatenate([columns, sample.kernel(new)], axis=1)[:, first]
         weights = np.concatenate([weights, np.zeros(new.size)])[first]
@@ -72,7 +72,7 @@ def maximise(sample: Sample, tolerance: float) -> Solution:
             top, d = sample.peaks(lattice, kernel, theta, sample.kernel(theta) @ w)
             gap = max(float(d.max()) - 1, 0.0)
             if gap < best.gap:
-                best = Solution(theta, w, gap, 0)
+                best = Solution(outward(sample.channel, theta), w, gap, 0)
             if gap <= min(tolerance, FINISH):
                 return best._replace(iterations=iterations)
         top = top[d > 1]
@@ -87,11 +87,17 @@ def sparse_start(dense: Floats) -> Floats:
     return sparse
 
 
-def halve(points: Floats, weights: Floats) -> Floats:
-    """Midpoints, in sqrt(theta), of the cells next to the support."""
-    root, found = np.sqrt(points), weights > 0
+def outward(channel: Channel, theta: Floats) -> Floats:
+    """The ends of the domain in place of what stood for them."""
+    (low, high), (least, most) = channel.domain, channel.inside
+    return np.where(theta <= least, low, np.where(theta >= most, high, theta))
+
+
+def halve(channel: Channel, points: Floats, weights: Floats) -> Floats:
+    """Midpoints, in the stable coordinate, of the cells next to the support."""
+    u, found = channel.coordinate(points), weights > 0
     cell = np.flatnonzero(found[1:] | found[:-1])
-    return np.square(0.5 * (root[cell] + root[cell + 1]))
+    return channel.at_coordinate(0.5 * (u[cell] + u[cell + 1]))
 
 
 def unite(sample: Sample, lattice: Floats, points: Floats, weights: Floats) -> tuple[Floats, Floats]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from ebformer.bayes.marginal import Floats
+from ebformer.channels.base import Floats
 
 
 def crests(height: Floats, least: float) -> NDArray[np.bool_]:

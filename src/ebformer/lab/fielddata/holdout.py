@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ebformer.errors import InputError
+from ebformer.errors import InputError, KnownError
+from ebformer.lab.arena.losses import Key
 from ebformer.lab.fielddata.sources import read_columns
 from ebformer.tables.columns import Columns
 from ebformer.tables.entries import Offender, complaint, means_missing
@@ -95,7 +96,9 @@ class Holdout:
         """
         if not 0 < share < 1:
             raise InputError(f"the share of events to see is {share:g}: give a number between 0 and 1")
-        whole = np.repeat(tally.unexposed().values, tally.multiplicity)
+        if tally.common is None:
+            raise KnownError("these units have unequal exposures, which thinning to one ratio cannot keep")
+        whole = np.repeat(tally.values, tally.multiplicity)
         seen = rng.binomial(whole, share)
         return cls.of(seen, whole - seen, (1 - share) / share, data, case)
 
@@ -108,6 +111,11 @@ class Holdout:
     def n(self) -> int:
         """The number of units."""
         return int(self.multiplicity.sum())
+
+    @property
+    def key(self) -> Key:
+        """Which case this is in a table of losses."""
+        return Key(self.data, self.n, self.case)
 
     @property
     def drift(self) -> float:

@@ -130,6 +130,6 @@ def _table(
         (f"{cell.world} {cell.n}", *(cell_text(paired, name) if name in paired.estimators else "-" for name in names))
         for cell, paired in tables.items()
     )
-    units = sorted({len(paired.priors) for paired in tables.values()})
+    units = sorted({len(paired.cases) for paired in tables.values()})
     counted = (f"{units[0]} to " if len(units) > 1 else "") + f"{units[-1]} prior{'s'[: units[-1] != 1]}"
     return TextTable(f"{title}; {counted}", ("world, n", *names), rows, tuple(notes))

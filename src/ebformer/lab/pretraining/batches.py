@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 
 STEP = 0.02
 """Spacing of the grid in sqrt(theta), a quantity that Poisson noise blurs by 1/2."""
-LARGEST = 500.0
+GRID_END = 500.0
 """The upper end of the grid; no world of the paper reaches further."""
 
 
@@ -45,8 +45,8 @@ class Tallies:
 @functools.cache
 def poisson_matrix() -> tuple[Floats, Floats]:
     """The grid theta_k = (STEP k)^2 [K] and P[k, x] = Poisson(x; theta_k) for all x that occur [K, X]."""
-    theta = (STEP * np.arange(round(np.sqrt(LARGEST) / STEP) + 1)) ** 2
-    x = np.arange(round(LARGEST + 10 * np.sqrt(LARGEST)))
+    theta = (STEP * np.arange(round(np.sqrt(GRID_END) / STEP) + 1)) ** 2
+    x = np.arange(round(GRID_END + 10 * np.sqrt(GRID_END)))
     return theta, np.exp(xlogy(x, theta[:, None]) - theta[:, None] - gammaln(x + 1))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from ebformer.bayes.marginal import Floats, log_marginal
-from ebformer.lab.pretraining.network import Network, Tokens
+from ebformer.lab.pretraining.network import Tokens, TransformerModule
 from ebformer.lab.theorems.clipped_npmle import clipped_npmle
 from ebformer.networks.architecture import Architecture
 from ebformer.networks.estimates import estimate_many
@@ -32,7 +32,7 @@ SIZES = {
 
 
 @dataclass(frozen=True)
-class Target:
+class ClippedNpmle:
     """The clipped NPMLE of theorem 4.2: among priors on [0, M] for x <= d, and M beyond."""
 
     d: int = 8
@@ -66,7 +66,7 @@ def imitate(
     """
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
-    network = Network(architecture)
+    network = TransformerModule(architecture)
     optimiser = torch.optim.Adam(network.parameters(), lr=0.004)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     for _ in range(steps):
@@ -93,7 +93,7 @@ def largest_errors(weights: Weights[Architecture], examples: Sequence[tuple[Tall
 def main(examples: int = 8000, steps: int = 2500) -> None:
     """Train the three sizes and print their errors."""
     torch.set_num_threads(1)
-    target, rng = Target(), np.random.default_rng(0)
+    target, rng = ClippedNpmle(), np.random.default_rng(0)
     training, fresh = target.draw(examples, rng), target.draw(500, rng)
     print(f"d = {target.d}, M = {target.M:g}, n <= {target.n_max}: largest error over x <= d on fresh tallies")
     for name, architecture in SIZES.items():

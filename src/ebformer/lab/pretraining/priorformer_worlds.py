@@ -21,7 +21,7 @@ from ebformer.lab.worlds.neural import Neural
 
 Floats = NDArray[Any]
 
-LARGEST = 560.0
+LARGEST_RATE = 560.0
 """The largest rate of any training prior."""
 SMALLEST_THETA_MAX = 0.05
 PLACES = (np.arange(500) + 0.5) / 500
@@ -135,9 +135,9 @@ def everyday(rng: np.random.Generator, top: float) -> Draw:
     if rng.random() < 0.3:
         zeros = rng.random()
         atoms, weights = np.append(atoms, 0.0), np.append(weights * (1 - zeros), zeros)
-    kept = atoms <= min(2 * top, LARGEST)
+    kept = atoms <= min(2 * top, LARGEST_RATE)
     kept[np.argmin(atoms)] = True
-    return Draw("everyday", np.minimum(atoms[kept], LARGEST), weights[kept] / weights[kept].sum())
+    return Draw("everyday", np.minimum(atoms[kept], LARGEST_RATE), weights[kept] / weights[kept].sum())
 
 
 def edged(rng: np.random.Generator, top: float) -> Draw:

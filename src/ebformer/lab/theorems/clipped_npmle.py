@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebformer.bayes.marginal import Floats, bayes_rule
+from ebformer.channels import POISSON
 from ebformer.errors import ConvergenceError, InputError
 from ebformer.estimators.npmle.sample import Sample
 from ebformer.estimators.npmle.solver import maximise
@@ -44,7 +45,7 @@ def bounded_npmle(x: ArrayLike, share: ArrayLike, M: float, escaped: float = 0.0
             "x and share do not match: give one share of at least 0 for every count of at least 0, not all 0"
         )
     counts, q = counts[q > 0], q[q > 0]
-    solution = maximise(Sample.of_shares(counts, np.ones(counts.size), q / q.sum(), M), GAP)
+    solution = maximise(Sample.of_shares(POISSON, counts, np.ones(counts.size), q / q.sum(), M), GAP)
     if solution.gap > GAP:
         raise ConvergenceError(f"the bounded NPMLE stopped at a gap of {solution.gap:.1e}: report the sample")
     return solution.prior

@@ -57,10 +57,10 @@ class FewAtoms(World):
 
 
 @dataclass(frozen=True)
-class Gamma(World):
+class GammaWorld(World):
     """Gamma priors: shape log-uniform on [1/2, 8], mean uniform on [0.02, 0.4] theta_max, cut off at theta_max.
 
-    >>> Gamma().draw_many(np.random.default_rng(0), 3).weights.sum(axis=1).round(9).tolist()
+    >>> GammaWorld().draw_many(np.random.default_rng(0), 3).weights.sum(axis=1).round(9).tolist()
     [1.0, 1.0, 1.0]
     """
 
@@ -116,7 +116,7 @@ class ZeroInflated(World):
 
     def sample(self, rng: np.random.Generator, theta_max: Floats, fineness: int) -> tuple[Floats, Floats]:
         zeros = rng.uniform(0.2, 0.9, (len(theta_max), 1))
-        atoms, weights = Gamma().sample(rng, theta_max, fineness)
+        atoms, weights = GammaWorld().sample(rng, theta_max, fineness)
         return np.pad(atoms, ((0, 0), (1, 0))), np.concatenate([zeros, (1 - zeros) * weights], axis=1)
 
 

@@ -1,0 +1,263 @@
+"""What the rest of the package asks of a channel: how an observation x arises from a rate theta and what is known."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+LARGEST_WHOLE = 2**53
+"""The largest count: beyond it a float64 no longer tells neighbouring whole numbers apart."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What people call x, what is known, and theta, one and several; `ask_x` and `ask_known` say what to give."""
+
+    x: str
+    xs: str
+    known: str
+    knowns: str
+    theta: str
+    thetas: str
+    ask_x: str
+    ask_known: str
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the model check says of observations that this channel, with any prior, does not explain.
+
+    `narrow`: they vary too little. `wide`: they vary too much where little is known and too little where much is.
+    `misfit`: anything else. `no_zeros`: no unit shows a 0 though about {zeros} are expected; None where that is no sign
+    of trouble.
+    """
+
+    fits: str
+    narrow: str
+    wide: str
+    misfit: str
+    trend: str
+    no_zeros: str | None = None
+
+
+class Parts(NamedTuple):
+    """Observations split in two that are independent given theta, each with what is known about it."""
+
+    kept: Floats
+    kept_known: Floats
+    held: Floats
+    held_known: Floats
+
+
+class Symmetry(NamedTuple):
+    """A change of x and of what is known that changes theta in a known way: methods should follow it."""
+
+    name: str
+    observation: Callable[[Floats, Floats], tuple[Floats, Floats]]
+    theta: Callable[[Floats], Floats]
+    scale: float = 1.0
+    """By what theta is multiplied."""
+
+
+class Channel(ABC):
+    """x ~ p(. | theta, known). Channels have no state: two of a kind are equal.
+
+    All functions broadcast their arguments and expect numbers that `possible` and `possible_known` admit.
+    """
+
+    name: ClassVar[str]
+    keyword: ClassVar[str]
+    """What users write for `known`: exposure=, trials=, se=. With `sign` it picks the channel."""
+    sign: ClassVar[tuple[str, str] | None] = None
+    """A further keyword and the value it must have, where the keyword alone would pick another channel."""
+    words: ClassVar[Words]
+    advice: ClassVar[Advice]
+    whole: ClassVar[bool] = True
+    """Observations are whole numbers."""
+    domain: ClassVar[tuple[float, float]]
+    """The smallest and the largest theta; one that is finite may be an atom of its own."""
+    inside: ClassVar[tuple[float, float]]
+    """The same, but where an end has no derivatives, a theta that no observation can tell from it."""
+    usual: ClassVar[float | None] = None
+    """What is known of units about which nothing is said, where that has a meaning."""
+    usual_future: ClassVar[float | None] = 1.0
+    """What is known about the next observation where nothing is said."""
+    conjugate: ClassVar[str | None] = None
+    """The name of the conjugate prior, and of the method that fits it."""
+
+    # What can be observed.
+
+    @abstractmethod
+    def possible(self, x: Floats) -> NDArray[np.bool_]:
+        """Which numbers can be observations."""
+
+    @abstractmethod
+    def possible_known(self, known: Floats) -> NDArray[np.bool_]:
+        """Which numbers can be known of a unit."""
+
+    def ask(self, number: float) -> str:
+        """What to give instead of a number that is no observation."""
+        large = self.whole and LARGEST_WHOLE < number < np.inf
+        return "give whole numbers of at most 2^53" if large else self.words.ask_x
+
+    def possible_pair(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
+        """Which observations can have been made, given what is known of their units."""
+        return np.ones(np.broadcast_shapes(x.shape, known.shape), dtype=bool)
+
+    # The likelihood.
+
+    @abstractmethod
+    def mle(self, x: Floats, known: Floats) -> Floats:
+        """The theta under which x is likeliest."""
+
+    @abstractmethod
+    def log_peak(self, x: Floats, known: Floats) -> Floats:
+        """log p(x | mle): the largest log-likelihood that x can have."""
+
+    @abstractmethod
+    def deviance(self, x: Floats, theta: Floats, known: Floats) -> Floats:
+        """log p(x | mle) - log p(x | theta) >= 0, without cancellation where the two are close."""
+
+    def log_likelihood(self, x: ArrayLike, theta: ArrayLike, known: ArrayLike | None = None) -> Floats:
+        """log p(x | theta)."""
+        given = x, theta, self.usual if known is None else known
+        at, rate, about = (np.asarray(number, dtype=np.float64) for number in given)
+        return np.asarray(self.log_peak(at, about) - self.deviance(at, rate, about))
+
+    def fall(self, x: Floats, theta: Floats, known: Floats, best: Floats) -> Floats:
+        """log p(x | best) - log p(x | theta), for the theta `best` that suits x best among those admitted."""
+        return np.asarray(self.deviance(x, theta, known) - self.deviance(x, best, known))
+
+    @abstractmethod
+    def derivatives(self, x: Floats, theta: Floats, known: Floats) -> tuple[Floats, Floats]:
+        """p' / p and p'' / p: the first two derivatives of p(x | theta) in theta over p, for theta `inside`."""
+
+    @abstractmethod
+    def concave(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        """An interval that holds every theta at which p(x | theta) bends down."""
+
+    def within(self, x: Floats, known: Floats, depth: float) -> tuple[Floats, Floats]:
+        """An interval that holds every theta whose deviance is at most `depth`.
+
+        In the stable coordinate the deviance is at least that of a normal of twice the noise.
+        """
+        u, reach = self.coordinate(self.mle(x, known)), np.sqrt(8.0 * depth) * self.noise(known)
+        return self.at_coordinate(u - reach), self.at_coordinate(u + reach)
+
+    # The stable coordinate, in which the noise is the same everywhere.
+
+    @abstractmethod
+    def coordinate(self, theta: Floats) -> Floats:
+        """u(theta), rising."""
+
+    @abstractmethod
+    def at_coordinate(self, u: Floats) -> Floats:
+        """theta at a coordinate u, the inverse of `coordinate`."""
+
+    @abstractmethod
+    def noise(self, known: Floats) -> Floats:
+        """The standard deviation of u(mle), roughly, wherever theta lies."""
+
+    # Distributions of x.
+
+    @abstractmethod
+    def mean(self, theta: Floats, known: Floats) -> Floats:
+        """E[x | theta]."""
+
+    @abstractmethod
+    def variance(self, theta: Floats, known: Floats) -> Floats:
+        """Var[x | theta]."""
+
+    @abstractmethod
+    def cdf(self, x: Floats, theta: Floats, known: Floats) -> Floats:
+        """P(at most x | theta), for any real x."""
+
+    @abstractmethod
+    def nodes(self, low: float, high: float, known: float) -> tuple[Floats, Floats]:
+        """Points x and weights with E g(x) = sum_i weights_i f(x_i) g(x_i) for every prior on [low, high].
+
+        f is the marginal; what is left out has probability 1e-15 at most.
+        """
+
+    @abstractmethod
+    def draw(self, theta: Floats, known: Floats, rng: np.random.Generator) -> Floats:
+        """One observation per theta."""
+
+    # Units, parts and copies of observations.
+
+    @abstractmethod
+    def pooled(self, x: Floats, known: Floats, weight: Floats) -> float:
+        """The theta that suits all observations best if they share one."""
+
+    @abstractmethod
+    def about(self, common: float | None) -> str:
+        """What to add to "12 counts from 0 to 7" about what is known; `common` is what all units share."""
+
+    def standard(self, x: Floats, known: float) -> tuple[Floats, float, float]:
+        """The same observations in natural units, what is known then, and what one unit of theta is worth."""
+        return x, known, 1.0
+
+    @abstractmethod
+    def split(self, x: Floats, known: Floats, folds: int, rng: np.random.Generator) -> list[Parts]:
+        """`folds` ways to hold a part of every observation out, the held parts of a unit independent given theta.
+
+        A part about which nothing is known has `known` NaN.
+        """
+
+    @abstractmethod
+    def unbiased_square(self, x: Floats, known: Floats) -> Floats:
+        """A function of x whose mean is theta^2; NaN where there is none."""
+
+    @abstractmethod
+    def merge(self, x: Floats, known: Floats, units: NDArray[np.int64], width: float) -> tuple[Floats, Floats]:
+        """Observations moved together, by no more than about `width` of their noise, so that they become fewer."""
+
+    @abstractmethod
+    def symmetries(self) -> Sequence[Symmetry]:
+        """Changes of units, origin or labels that leave the problem the same."""
+
+    def conjugate_prior(self, **parameters: float) -> Any:
+        """The `ConjugatePrior` of this channel with these parameters, where it has one."""
+        raise NotImplementedError
+
+    def missed(self, theta: Floats, known: Floats) -> Floats:
+        """How many units of this theta never enter the table, for each that does: 0 where all are in it."""
+        return np.zeros(np.broadcast_shapes(np.shape(theta), np.shape(known)))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every unit is in the table, whatever it showed."""
+        return type(self).missed is Channel.missed
+
+    @property
+    def next_look(self) -> Channel:
+        """The channel of the next observation of the same unit."""
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+def whole_numbers_from(least: int, numbers: Floats) -> NDArray[np.bool_]:
+    """Which numbers are whole, at least `least` and small enough to be told apart."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((numbers >= least) & (numbers <= LARGEST_WHOLE) & (numbers == np.floor(numbers)))
+
+
+def positive(numbers: Floats) -> NDArray[np.bool_]:
+    """Which numbers are positive and finite."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((numbers > 0) & (numbers < np.inf))

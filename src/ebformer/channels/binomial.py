@@ -1,0 +1,167 @@
+"""Successes out of trials: x ~ Binomial(trials, theta)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincc
+
+from ebformer.channels import poisson
+from ebformer.channels.base import Advice, Channel, Floats, Parts, Symmetry, Words, whole_numbers_from
+from ebformer.errors import InputError
+
+MOST_TRIALS = 10**9
+"""More trials than this cannot be dealt out at random, one by one."""
+
+
+class Binomial(Channel):
+    """p(x | theta) = C(m, x) theta^x (1 - theta)^(m - x), with m trials.
+
+    Its deviance is that of two Poisson counts, the successes from m theta and the failures from m (1 - theta).
+
+    >>> np.exp(Binomial().log_likelihood([0, 1, 2], 0.5, 2)).round(6)
+    array([0.25, 0.5 , 0.25])
+    >>> Binomial().log_likelihood(2, 1.0, 2).item(), Binomial().log_likelihood(1, 1.0, 2).item()
+    (0.0, -inf)
+    """
+
+    name = "binomial"
+    keyword = "trials"
+    words = Words(
+        x="success",
+        xs="successes",
+        known="trials",
+        knowns="trials",
+        theta="probability",
+        thetas="probabilities",
+        ask_x="give whole numbers from 0 to the number of trials",
+        ask_known="give whole numbers of at least 1",
+    )
+    advice = Advice(
+        fits="binomial with a mixing distribution fits",
+        narrow="the successes vary less than binomial ones can: are trials shared, or are they capped or balanced?",
+        wide=(
+            "successes are more spread than their probabilities explain at few trials and less at many: "
+            "trials of a unit seem to go together, so count independent ones, or trust the intervals less"
+        ),
+        misfit=(
+            "the successes do not look like a mixture of binomial ones: "
+            "are the trials counted right, or do groups differ (a group column)?"
+        ),
+        trend=(
+            "units with more trials have {direction} probabilities: "
+            "the number of trials tells about the unit, so estimates of units with few trials lean the wrong way"
+        ),
+    )
+    domain = (0.0, 1.0)
+    inside = (1e-100, 1.0 - 2.0**-53)
+    conjugate = "beta"
+
+    def possible(self, x: Floats) -> NDArray[np.bool_]:
+        return whole_numbers_from(0, x)
+
+    def possible_known(self, known: Floats) -> NDArray[np.bool_]:
+        return whole_numbers_from(1, known)
+
+    def possible_pair(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
+        return np.asarray(x <= known)
+
+    def mle(self, x: Floats, known: Floats) -> Floats:
+        return np.asarray(x / known)
+
+    def log_peak(self, x: Floats, known: Floats) -> Floats:
+        return poisson.log_peak(x) + poisson.log_peak(known - x) - poisson.log_peak(known)
+
+    def deviance(self, x: Floats, theta: Floats, known: Floats) -> Floats:
+        return poisson.deviance(x, known * theta) + poisson.deviance(known - x, known * (1.0 - theta))
+
+    def derivatives(self, x: Floats, theta: Floats, known: Floats) -> tuple[Floats, Floats]:
+        residual, other = x - known * theta, 1.0 - theta
+        bend = residual * residual - x * other * other - (known - x) * theta * theta
+        return residual / theta / other, bend / theta / theta / other / other
+
+    def concave(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        # p'' has the sign of (x / m - theta)^2 - x (m - x) / (m^2 (m - 1)); one trial has a straight line for p.
+        deviation = np.where(known > 1, np.sqrt(x * (known - x) / np.maximum(known - 1.0, 1.0)) / known, 1.0)
+        return np.maximum(x / known - deviation, 0.0), np.minimum(x / known + deviation, 1.0)
+
+    def coordinate(self, theta: Floats) -> Floats:
+        return np.asarray(2.0 * np.arcsin(np.sqrt(theta)))
+
+    def at_coordinate(self, u: Floats) -> Floats:
+        return np.asarray(np.sin(0.5 * np.clip(u, 0.0, np.pi)) ** 2)
+
+    def noise(self, known: Floats) -> Floats:
+        return np.asarray(1.0 / np.sqrt(known))
+
+    def mean(self, theta: Floats, known: Floats) -> Floats:
+        return np.asarray(known * theta)
+
+    def variance(self, theta: Floats, known: Floats) -> Floats:
+        return np.asarray(known * theta * (1.0 - theta))
+
+    def cdf(self, x: Floats, theta: Floats, known: Floats) -> Floats:
+        floor = np.floor(x)
+        inside = np.clip(floor, 0.0, np.maximum(known - 1.0, 0.0))
+        below = betaincc(inside + 1.0, np.maximum(known - inside, 1.0), theta)
+        return np.where(floor < 0, 0.0, np.where(floor >= known, 1.0, below))
+
+    def nodes(self, low: float, high: float, known: float) -> tuple[Floats, Floats]:
+        least, most = known * low, known * high
+        first, last = int(least - 9 * np.sqrt(least * (1 - low)) - 30), int(most + 9 * np.sqrt(most * (1 - high)) + 30)
+        x = np.arange(max(first, 0), min(last, int(known)) + 1, dtype=np.float64)
+        return x, np.ones(x.size)
+
+    def draw(self, theta: Floats, known: Floats, rng: np.random.Generator) -> Floats:
+        return np.asarray(rng.binomial(np.asarray(known).astype(np.int64), theta), dtype=np.float64)
+
+    def pooled(self, x: Floats, known: Floats, weight: Floats) -> float:
+        return float(weight @ x) / float(weight @ known)
+
+    def about(self, common: float | None) -> str:
+        return f", out of {'unequal' if common is None else format(common, ',.0f')} trials"
+
+    def split(self, x: Floats, known: Floats, folds: int, rng: np.random.Generator) -> list[Parts]:
+        """Trials are dealt out to the parts as evenly as they can be, at random: successes are hypergeometric."""
+        if known.max() > MOST_TRIALS:
+            raise InputError(f"a unit has {known.max():,.0f} trials: methods are compared on at most 10^9 of a unit")
+        trials, successes, parts = known.astype(np.int64), x.astype(np.int64), []
+        for left in range(folds, 0, -1):
+            # The remainder of an even share goes to this part with the chance that keeps all parts alike.
+            size = trials // left + (rng.random(trials.size) * left < trials % left)
+            hit = rng.hypergeometric(successes, trials - successes, size)
+            trials, successes = trials - size, successes - hit
+            held, held_known = hit.astype(np.float64), size.astype(np.float64)
+            kept, kept_known = x - held, known - held_known
+            parts.append(Parts(kept, _none_as_nan(kept_known), held, _none_as_nan(held_known)))
+        return parts
+
+    def unbiased_square(self, x: Floats, known: Floats) -> Floats:
+        return np.where(known > 1, x * (x - 1) / (known * np.maximum(known - 1, 1)), np.nan)
+
+    def merge(self, x: Floats, known: Floats, units: NDArray[np.int64], width: float) -> tuple[Floats, Floats]:
+        """Trials move to the whole number m' nearest the mean of a bin of log m; x goes along as x m' / m.
+
+        It is rounded to whole numbers and, where its noise is wider than these, to steps of width * sqrt(m p (1 - p)).
+        """
+        _, which = np.unique(np.floor(np.log(known) / width), return_inverse=True)
+        many, total = (np.bincount(which, units * each) for each in (1.0, known))
+        m = np.round(total / many)[which]
+        moved = x * (m / known)
+        step = 2.0 ** np.floor(np.log2(np.maximum(width * np.sqrt(moved * (1.0 - x / known)), 1.0)))
+        return np.clip(np.round(moved / step) * step, 0.0, m), m
+
+    def conjugate_prior(self, **parameters: float) -> Any:
+        from ebformer.channels.beta_prior import BetaPrior
+
+        return BetaPrior(**parameters)
+
+    def symmetries(self) -> Sequence[Symmetry]:
+        return [Symmetry("successes and failures change places", lambda x, m: (m - x, m), lambda theta: 1.0 - theta)]
+
+
+def _none_as_nan(trials: Floats) -> Floats:
+    return np.where(trials > 0, trials, np.nan)

@@ -1,0 +1,148 @@
+"""Effects with standard errors: x ~ Normal(theta, se^2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from ebformer.channels.base import Advice, Channel, Floats, Parts, Symmetry, Words, positive
+
+STEP = 0.125
+"""Distance, in standard errors, of the points that stand for a continuum of effects: sums over them are integrals to
+exp(-2 pi c / STEP), below 1e-15 for all that vary no faster than the noise does."""
+
+
+class Normal(Channel):
+    """p(x | theta) = exp(-(x - theta)^2 / (2 s^2)) / sqrt(2 pi s^2), with standard error s.
+
+    >>> Normal().log_likelihood([0.0, 2.0], 0.0, 1.0).round(6)
+    array([-0.918939, -2.918939])
+    """
+
+    name = "normal"
+    keyword = "se"
+    words = Words(
+        x="effect",
+        xs="effects",
+        known="standard error",
+        knowns="standard errors",
+        theta="effect",
+        thetas="true effects",
+        ask_x="give finite numbers",
+        ask_known="give positive finite numbers",
+    )
+    advice = Advice(
+        fits="normal with a mixing distribution fits",
+        narrow="the effects vary less than their standard errors say: are these too large, or effects left out?",
+        wide=(
+            "effects are more spread than their standard errors explain where these are large and less where small: "
+            "the standard errors seem wrong, so trust the intervals less"
+        ),
+        misfit="the effects do not look like true effects with normal noise: are some rounded, capped or left out?",
+        trend=(
+            "units with smaller standard errors have {direction} effects: "
+            "the precision tells about the unit, so estimates of imprecise units lean the wrong way"
+        ),
+    )
+    whole = False
+    domain = inside = (-np.inf, np.inf)
+    usual_future = None
+    conjugate = "normal"
+
+    def possible(self, x: Floats) -> NDArray[np.bool_]:
+        return np.isfinite(x)
+
+    def possible_known(self, known: Floats) -> NDArray[np.bool_]:
+        return positive(known)
+
+    def mle(self, x: Floats, known: Floats) -> Floats:
+        return np.array(np.broadcast_arrays(x, known)[0])
+
+    def log_peak(self, x: Floats, known: Floats) -> Floats:
+        return np.broadcast_arrays(-np.log(np.sqrt(2.0 * np.pi) * known), x)[0]
+
+    def deviance(self, x: Floats, theta: Floats, known: Floats) -> Floats:
+        return np.asarray(0.5 * ((x - theta) / known) ** 2)
+
+    def fall(self, x: Floats, theta: Floats, known: Floats, best: Floats) -> Floats:
+        return np.asarray(((best - theta) / known) * (((x - theta) + (x - best)) / (2.0 * known)))
+
+    def derivatives(self, x: Floats, theta: Floats, known: Floats) -> tuple[Floats, Floats]:
+        z = (x - theta) / known
+        return z / known, (z * z - 1.0) / known / known
+
+    def concave(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        return x - known, x + known
+
+    def coordinate(self, theta: Floats) -> Floats:
+        return np.asarray(theta, dtype=np.float64)
+
+    def at_coordinate(self, u: Floats) -> Floats:
+        return np.asarray(u, dtype=np.float64)
+
+    def noise(self, known: Floats) -> Floats:
+        return np.asarray(known, dtype=np.float64)
+
+    def mean(self, theta: Floats, known: Floats) -> Floats:
+        return np.broadcast_arrays(theta, known)[0]
+
+    def variance(self, theta: Floats, known: Floats) -> Floats:
+        return np.broadcast_arrays(known**2, theta)[0]
+
+    def cdf(self, x: Floats, theta: Floats, known: Floats) -> Floats:
+        return np.asarray(ndtr((x - theta) / known))
+
+    def nodes(self, low: float, high: float, known: float) -> tuple[Floats, Floats]:
+        count = 1 + int(np.ceil((high - low + 18.0 * known) / (STEP * known)))
+        x = low - 9.0 * known + STEP * known * np.arange(count, dtype=np.float64)
+        return x, np.full(x.size, STEP * known)
+
+    def draw(self, theta: Floats, known: Floats, rng: np.random.Generator) -> Floats:
+        return np.asarray(rng.normal(theta, known))
+
+    def pooled(self, x: Floats, known: Floats, weight: Floats) -> float:
+        return float((weight / known**2) @ x) / float((weight / known**2).sum())
+
+    def about(self, common: float | None) -> str:
+        return f", with {'unequal standard errors' if common is None else f'standard error {common:.6g}'}"
+
+    def standard(self, x: Floats, known: float) -> tuple[Floats, float, float]:
+        return x / known, 1.0, known
+
+    def split(self, x: Floats, known: Floats, folds: int, rng: np.random.Generator) -> list[Parts]:
+        """Parts x_k ~ Normal(theta / folds, s^2 / folds) that add up to x, each taken back to the scale of x."""
+        noise = rng.normal(size=(folds, x.size)) * (known / np.sqrt(folds))
+        parts = x / folds + noise - noise.mean(axis=0)
+        most, few = np.sqrt(folds / (folds - 1.0)), np.sqrt(folds)
+        return [Parts((x - part) * folds / (folds - 1.0), known * most, part * folds, known * few) for part in parts]
+
+    def unbiased_square(self, x: Floats, known: Floats) -> Floats:
+        return np.asarray(x**2 - known**2)
+
+    def merge(self, x: Floats, known: Floats, units: NDArray[np.int64], width: float) -> tuple[Floats, Floats]:
+        """Errors move to the root mean square of a bin of log s, effects to the mean of a bin of width * s.
+
+        Spread evenly over a bin, effects have noise of variance s^2 (1 + width^2 / 12): that is what it may cost.
+        """
+        _, of_known = np.unique(np.floor(np.log(known) / width), return_inverse=True)
+        s = np.sqrt(np.bincount(of_known, units * known**2) / np.bincount(of_known, units))[of_known]
+        cell = np.stack([of_known, np.floor(x / (width * s))], axis=1)
+        _, of_x = np.unique(cell, axis=0, return_inverse=True)
+        of_x = of_x.reshape(-1)
+        return (np.bincount(of_x, units * x) / np.bincount(of_x, units))[of_x], s
+
+    def conjugate_prior(self, **parameters: float) -> Any:
+        from ebformer.channels.normal_prior import NormalPrior
+
+        return NormalPrior(**parameters)
+
+    def symmetries(self) -> Sequence[Symmetry]:
+        return [
+            Symmetry("a constant added to all effects", lambda x, s: (x + 7.0, s), lambda theta: theta + 7.0),
+            Symmetry("effects in other units", lambda x, s: (2.5 * x, 2.5 * s), lambda theta: 2.5 * theta, 2.5),
+            Symmetry("all effects the other way round", lambda x, s: (-x, s), lambda theta: -theta),
+        ]
