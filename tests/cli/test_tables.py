@@ -17,8 +17,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ebformer.cli.text_tables import show
-from ebformer.lab.figures.arena_tables import TextTable
+from ebformer.cli.terminal import show
+from ebformer.report.text_table import TextTable
 
 MISTAKES = [
     ("goals\n1\nseven\n", "row 2: goals is 'seven', not a number"),

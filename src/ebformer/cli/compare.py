@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli import options, terminal
 
 
 @click.command()
@@ -42,10 +42,10 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
         observations = observe(opened.table, named.found_in(opened), named.missing)
         tally = observations.tallies()[None]
     done: list[str] = []
-    with options.progress("Comparing", lambda: 100.0 * len(done) / len(chosen)):
+    with terminal.progress("Comparing", lambda: 100.0 * len(done) / len(chosen)):
         scores = compare(tally, chosen, np.random.default_rng(seed), fitted=done.append)
     taking_part = [score for score in scores if score.refusal is None]
-    options.show(
+    terminal.show_rows(
         [
             {
                 "method": score.method,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli import options, terminal
 
 if TYPE_CHECKING:
     import duckdb
@@ -95,4 +95,4 @@ def _first_look(file: TableFile, rows: duckdb.DuckDBPyRelation) -> None:
     names = [*file.header, *rows.columns[len(file.header) :]]
     first = rows.limit(SHOWN + 1).fetchall()
     more = f"the first {SHOWN} rows; write all of them with -o out.csv" if len(first) > SHOWN else None
-    options.show([dict(zip(names, row, strict=True)) for row in first[:SHOWN]], more)
+    terminal.show_rows([dict(zip(names, row, strict=True)) for row in first[:SHOWN]], more)

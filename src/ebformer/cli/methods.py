@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli import terminal
 
 if TYPE_CHECKING:
     from ebformer.estimators.base import Estimator
@@ -42,7 +42,7 @@ def command() -> None:
         }
         yes = {promise: "yes" if kept else "" for promise, kept in promises.items()}
         lines.append({"method": name + (" *" if name == DEFAULT else ""), **yes, "about": _about(name, method)})
-    options.show(lines, "* the default")
+    terminal.show_rows(lines, "* the default")
 
 
 def _about(name: str, method: Estimator) -> str:

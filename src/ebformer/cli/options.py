@@ -1,27 +1,23 @@
-"""What commands share: the options of those about tables, lists that are typed, and how to speak on a terminal."""
+"""What commands share: the options of those about tables, lists that are typed, and remarks."""
 
 from __future__ import annotations
 
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import astuple, dataclass
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ebformer.cli import terminal
 from ebformer.estimators.catalogue import DEFAULT
-from ebformer.report.cells import cell, is_number
 
 if TYPE_CHECKING:
     from ebformer.tables.columns import Columns, Missing
     from ebformer.tables.files import TableFile
 
 Command = Callable[..., Any]
-PATIENCE = 2.0
-"""Seconds before a progress bar appears."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class NamedColumns:
 
 def watch(file: TableFile) -> Callable[[str], AbstractContextManager[None]]:
     """What shows a progress bar, as far as DuckDB is with this file, for a task that is named."""
-    return partial(progress, percent=file.connection.query_progress)
+    return lambda task: terminal.progress(task, file.connection.query_progress)
 
 
 def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -202,52 +198,3 @@ def say_missing(rows: int, fate: str) -> None:
     """What became of rows with a missing entry, where there are any."""
     if rows:
         say(f"{fate}: {counted(rows, 'row')} with a missing entry")
-
-
-def show(lines: list[dict[str, object]], caption: str | None = None) -> None:
-    """A small table on standard output: drawn on a terminal, tab-separated in a pipe."""
-    if not sys.stdout.isatty():
-        for cells in [list(lines[0]), *[line.values() for line in lines]]:
-            click.echo("\t".join(map(cell, cells)))
-        return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    drawn = Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left")
-    for name in lines[0]:
-        drawn.add_column(name, justify="right" if all(is_number(line[name]) for line in lines) else "left")
-    for line in lines:
-        drawn.add_row(*map(cell, line.values()))
-    Console(markup=False, emoji=False).print(drawn)  # entries are a person's: "Ann [red]" is no command to us
-
-
-@contextmanager
-def progress(task: str, percent: Callable[[], float]) -> Iterator[None]:
-    """A progress bar on a terminal's standard error, for work that outlasts the patience of its reader."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
-
-    class Watched(ProgressColumn):
-        """Draws nothing itself: it moves the bar whenever the display refreshes."""
-
-        def render(self, task: Task) -> str:
-            bar.update(task.id, completed=max(percent(), task.completed))
-            return ""
-
-    drawn = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), Watched()
-    console = Console(stderr=True)
-    bar = Progress(*drawn, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
-    bar.add_task(task, total=100.0)
-    timer = threading.Timer(PATIENCE, bar.start)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()  # or a bar that starts at this moment would start after it was stopped, and stay
-        bar.stop()

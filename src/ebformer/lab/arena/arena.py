@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from ebformer.errors import InputError
@@ -42,6 +42,8 @@ class Arena:
         `workers` counts processes as joblib does (-1 for all cores); inside `joblib.parallel_config(backend="dask")`
         the work goes to that cluster. BLAS runs on one thread throughout: neither numbers nor times depend on it.
         """
+        from ebformer.cli import terminal
+
         try:
             from joblib import Parallel, delayed
         except ImportError as error:
@@ -54,10 +56,11 @@ class Arena:
             results = Parallel(n_jobs=workers, return_as="generator_unordered")(
                 delayed(play)(trial, wanted, self.estimators) for trial, wanted in work
             )
-            with _bar(len(work), progress) as advance:
+            played = 0
+            with terminal.progress("Playing", lambda: played, len(work)) if progress else nullcontext():
                 for losses in results:
                     journal.append(losses)
-                    advance()
+                    played += 1
             return journal.finish()
 
     def _missing(self, stored: list[Loss]) -> list[tuple[Trial, Work]]:
@@ -100,14 +103,3 @@ def play(trial: Trial, wanted: Work, estimators: Mapping[str, Estimator]) -> lis
         # Population regret asks about counts far in the tail, which no network has seen and hardly any unit shows.
         warnings.simplefilter("ignore", OutsideTrainingRange)
         return [score(case, name, estimators[name]) for case in trial.cases(wanted) for name in wanted[case.key]]
-
-
-@contextmanager
-def _bar(total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
-        task = bar.add_task("trials", total=total)
-        yield lambda: bar.advance(task)

@@ -11,7 +11,7 @@ import click
 
 from ebformer.cli.options import comma_separated
 from ebformer.cli.resumable import resumable
-from ebformer.cli.text_tables import show
+from ebformer.cli.terminal import show
 from ebformer.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,12 +11,10 @@ from zlib import crc32
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ebformer.atomic import replacing
 from ebformer.cli.options import comma_separated
-from ebformer.cli.text_tables import show
+from ebformer.cli.terminal import progress, show
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.lab.arena.losses import Loss
@@ -111,7 +109,7 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Loss methods on real data: units counted twice, where the first count predicts the second.
+    """Score methods on real data: units counted twice, where the first count predicts the second.
 
     Scores are gains over predicting the first count itself. The command `table` takes a table of your own. The data of
     nhl, mlb and books do not ship: docs/realdata.md says where to get them. Name the files, or put them into the folder
@@ -267,14 +265,11 @@ def check_outputs(output: Path | None, figure: Path | None, inputs: Sequence[str
 
 
 def run(holdouts: Sequence[Holdout], methods: Mapping[str, Estimator], jobs: int) -> list[Loss]:
-    """Loss with a progress bar on stderr."""
-    columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    """Score with a progress bar on stderr."""
     scores: list[Loss] = []
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=len(holdouts))
+    with progress("Scoring", lambda: len(scores) / len(methods), len(holdouts)):
         for batch in evaluate(holdouts, methods, min(jobs, len(holdouts))):
             scores += batch
-            progress.advance(task, len({(score.data, score.case) for score in batch}))
     return scores
 
 

@@ -10,7 +10,7 @@ from ebformer.lab.arena.losses import Loss
 from ebformer.lab.arena.paired_t import show_p
 from ebformer.lab.arena.summary import Interval
 from ebformer.lab.fielddata.summary import ERRORS, Against, means, paired_tests, rankings
-from ebformer.lab.figures.arena_tables import TextTable
+from ebformer.report.text_table import TextTable
 
 
 def score_tables(scores: Sequence[Loss], errors: Sequence[str] = ERRORS, splits: bool = False) -> list[TextTable]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ebformer.bayes.marginal import Floats
 from ebformer.lab.arena.summary import Interval, interval
-from ebformer.lab.figures.arena_tables import TextTable
+from ebformer.report.text_table import TextTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
