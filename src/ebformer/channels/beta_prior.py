@@ -28,7 +28,9 @@ from ebformer.errors import InputError
 from ebformer.prior import ConjugatePrior
 
 NEGLIGIBLE = 1e-18
-"""Terms of a sum end where they are this small beside the first."""
+"""Terms of a sum end where they are this small beside the sum."""
+MOST_TERMS = 2**16
+"""So many terms of all sums are computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class BetaPrior(ConjugatePrior):
     @property
     def variance(self) -> float:
         """Var theta."""
-        return self.mean * (1.0 - self.mean) / (self.a + self.b + 1.0)
+        return self.mean * (self.b / (self.a + self.b)) / (self.a + self.b + 1.0)
 
     def scaled(self, factor: float) -> BetaPrior:
         """Probabilities have no other units: only a factor of 1 makes sense."""
@@ -103,7 +105,7 @@ class BetaPosterior(Posterior):
 
     @property
     def variance(self) -> Floats:
-        return self.mean * (1.0 - self.mean) / (self.a + self.b + 1.0)
+        return self.mean * (self.b / (self.a + self.b)) / (self.a + self.b + 1.0)
 
     def quantile(self, q: ArrayLike) -> Floats:
         levels = probabilities(q)
@@ -184,20 +186,28 @@ def beta_binomial_cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, m: ArrayLike) ->
     [0.0, 0.333333333333, 0.666666666667, 1.0]
     """
     arrays = (np.asarray(number, dtype=np.float64) for number in (np.floor(x), a, b, m))
-    x, a, b, m = (np.array(array) for array in np.broadcast_arrays(*arrays))
-    shape, at = x.shape, np.clip(x, 0.0, m - 1.0)
+    x, a, b, m = np.broadcast_arrays(*arrays)
+    at = np.clip(x, 0.0, m - 1.0)
     upper = at + 0.5 > m * a / (a + b)
     # From above, failures change places with successes: P(X > x) = P(m - X <= m - x - 1).
     start, a, b = np.where(upper, m - at - 1.0, at), np.where(upper, b, a), np.where(upper, a, b)
-    k, a, b, size = start.flatten(), a.ravel(), b.ravel(), m.ravel()
+    tail = np.exp(beta_binomial_log_pmf(start, a, b, m)) * _relative_tail(start, a, b, m)
+    below = np.where(upper, 1.0 - tail, tail)
+    return np.where(x < 0, 0.0, np.where(x >= m, 1.0, np.clip(below, 0.0, 1.0)))
+
+
+def _relative_tail(x: Floats, a: Floats, b: Floats, m: Floats) -> Floats:
+    """sum of f(j) / f(x) over j <= x, f beta-binomial: products of f(j - 1) / f(j), many at a time."""
+    shape, k, a, b, m = x.shape, x.flatten(), a.ravel(), b.ravel(), m.ravel()
     term, total = np.ones(k.size), np.ones(k.size)
     active = np.flatnonzero(k > 0)
     while active.size:
-        j = k[active]
-        term[active] *= j / (size[active] - j + 1.0) * (size[active] - j + b[active]) / (j - 1.0 + a[active])
-        total[active] += term[active]
-        k[active] -= 1.0
+        width = max(16, min(MOST_TERMS // active.size, int(k[active].max())))
+        down, ka, kb, km = k[active, None] - np.arange(width), a[active, None], b[active, None], m[active, None]
+        j = np.maximum(down, 1.0)
+        ratio = np.where(down > 0, j / (km - j + 1.0) * (km - j + kb) / (j - 1.0 + ka), 0.0)
+        terms = term[active, None] * np.cumprod(ratio, axis=1)
+        total[active] += terms.sum(axis=1)
+        term[active], k[active] = terms[:, -1], k[active] - width
         active = active[(k[active] > 0) & (term[active] > NEGLIGIBLE * total[active])]
-    tail = np.exp(beta_binomial_log_pmf(start.ravel(), a, b, size)) * total
-    below = np.where(upper, 1.0 - tail.reshape(shape), tail.reshape(shape))
-    return np.where(x < 0, 0.0, np.where(x >= m, 1.0, np.clip(below, 0.0, 1.0)))
+    return total.reshape(shape)

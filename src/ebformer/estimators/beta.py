@@ -20,7 +20,7 @@ from ebformer.tally import Tally
 LARGEST_SIZE = 1e7
 """A beta prior of so many pseudo-trials, and of 1000 times the trials of any unit, is a point mass to every purpose."""
 SMALLEST_LOG_SIZE, STEP = -12.0, 0.75
-"""From where on, and in which steps, logarithms of a + b are searched for maxima."""
+"""From where on, at the latest, and in which steps, logarithms of a + b are searched for maxima."""
 NEWTON_STEPS = 60
 
 
@@ -95,15 +95,19 @@ def maximum_likelihood(tally: Tally) -> tuple[AnyPrior, Convergence]:
     found = list[tuple[AnyPrior, Convergence]]()
     rising = True
     if 0 < pooled < 1 and trials.max() > 1:
-        most = np.log(max(LARGEST_SIZE, 1e3 * float(trials.max())))
-        ladder = np.linspace(SMALLEST_LOG_SIZE, most, 2 + int((most - SMALLEST_LOG_SIZE) / STEP))
+        all_or_none = bool(np.all((x == 0) | (failures == 0)))
+        least, most = SMALLEST_LOG_SIZE, np.log(max(LARGEST_SIZE, 1e3 * float(trials.max())))
+        # One unit that shows some but not all, among n, puts the maximum at about 1 / n; no tally has more than 2^53.
+        while not all_or_none and least > -40.0 and score(least) <= 0:
+            least -= 2.0
+        ladder = np.linspace(least, most, 2 + int((most - least) / STEP))
         roots, rising = maxima(score, ladder)
         for root in roots:
             gap, size = abs(score(root)), float(np.exp(root))
             mu = mean(size)
             meaning = "derivative of the mean log-likelihood in log(a + b)"
             found.append((BetaPrior(size * mu, size * (1.0 - mu)), Convergence(gap, steps, gap < 1e-9, meaning)))
-        if bool(np.all((x == 0) | (failures == 0))):
+        if all_or_none:
             share = float(weight @ (x > 0))
             meaning = "what the likelihood gains from probabilities other than 0 and 1"
             found.append((Prior([0.0, 1.0], [1.0 - share, share]), Convergence(0.0, steps, True, meaning)))

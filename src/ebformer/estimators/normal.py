@@ -77,8 +77,9 @@ def maximum_likelihood(tally: Tally) -> tuple[AnyPrior, Convergence]:
             prior = NormalPrior(float(weight @ x), float(np.sqrt(spread - precise**2)))
             return prior, Convergence(0.0, 0, True, "derivative of the mean log-likelihood in log(spread^2)")
     elif spread > 0:
-        low, high = np.log(SMALLEST * precise**2), np.log(4.0 * spread + 4.0 * precise**2)
-        ladder = np.linspace(low, high, 2 + int((high - low) / STEP))
+        # At the square of the range of the effects the score has turned for good.
+        low, high = np.log(SMALLEST * precise**2), 2.0 * np.log(float(np.ptp(x)))
+        ladder = np.linspace(low, max(low, high), 2 + max(0, int((high - low) / STEP)))
         for root in maxima(score, ladder)[0]:
             gap, variance = abs(score(root)), float(np.exp(root))
             meaning = "derivative of the mean log-likelihood in log(spread^2)"
