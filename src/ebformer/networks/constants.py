@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import hashlib
 
+LOG2E = 1.4426950408889634
+"""1 / log 2: exponentials are computed as powers of two,"""
+EXP2 = (1.327643956e-03, 9.675536200e-03, 5.550713681e-02, 2.402211969e-01, 6.931469663e-01, 1.000000072e00)
+"""whose fractional part is a polynomial on [-1/2, 1/2], highest power first: the best of degree 5, to 2e-7."""
 LAYER_NORM_EPSILON = 1e-5
 """Added to the variance in every layer norm of a transformer,"""
 RMS_NORM_EPSILON = 1e-6
@@ -39,17 +43,18 @@ LARGEST_REACH, BEYOND = 72, 8
 """How far the cells of priorformer may see in kernels.c, and numbers to be read beyond that: at least a vector's."""
 
 
-def macros() -> list[str]:
-    """Every number as the compiler is told it: -DPER_CELL=4.
+def macros(*names: str) -> list[str]:
+    """These numbers, or all, as the compiler is told them: -DPER_CELL=4.
 
     A tuple of fractions becomes a list for braces; one of whole numbers becomes NAME(X) = X(1) X(2) ..., which writes
     the cases of a switch.
 
-    >>> [macro for macro in macros() if "LARGEST_GAP" in macro or "NEAR" in macro]
+    >>> macros("LARGEST_GAP", "NEAR_HEAD_SIZES")
     ['-DLARGEST_GAP=(8.0f)', '-DNEAR_HEAD_SIZES(X)=X(4) X(8) X(12) X(16)']
     """
     told = []
-    for name, value in sorted((name, value) for name, value in globals().items() if name.isupper()):
+    for name in names or sorted(name for name in globals() if name.isupper()):
+        value = globals()[name]
         if isinstance(value, tuple) and isinstance(value[0], int):
             told.append(f"-D{name}(X)={' '.join(f'X({each})' for each in value)}")
         elif isinstance(value, tuple):

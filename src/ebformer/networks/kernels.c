@@ -27,7 +27,6 @@ int runs_here(void) { return 1; }
 #define KEYS 64           /* at once, so that every short loop over them keeps its constants in registers */
 #define SAFE 60.0f        /* powers of two up to here and down to its negative are added without danger */
 #define NEAR (LANES + 2 * LARGEST_REACH) /* keys of LANES neighbouring queries of priorformer, at most */
-#define LOG2E 1.44269504f
 
 _Static_assert(BEYOND >= LANES, "nearness is read a vector at a time");
 
@@ -58,22 +57,26 @@ INLINE lanes no_less(lanes x, float least) { return choose(x < least, all(least)
 INLINE lanes no_more(lanes x, float most) { return choose(x > most, all(most), x); }
 INLINE lanes within(float least, lanes x, float most) { return no_more(no_less(x, least), most); }
 
-/* 2^x for -126 <= x < 127, to 2e-7 relative: a power of two times the best polynomial of degree 5 on [-1/2, 1/2]. */
+/* A polynomial by Horner's rule, its coefficients from the highest power down. */
+INLINE lanes polynomial(const float *coefficients, const int count, lanes x) {
+    lanes sum = all(coefficients[0]);
+    for (int i = 1; i < count; i++) sum = coefficients[i] + x * sum;
+    return sum;
+}
+#define COEFFICIENTS(...) ((const float[]){__VA_ARGS__})
+#define POLYNOMIAL(list, x) polynomial(COEFFICIENTS(list), sizeof COEFFICIENTS(list) / sizeof(float), x)
+
+/* 2^x for -126 <= x < 127, to 2e-7 relative: a power of two times a polynomial on [-1/2, 1/2]. */
 INLINE lanes power_of_two(lanes x) {
     const lanes shifted = x + 12582912.0f; /* adding 1.5 * 2^23 rounds to an integer, left in the low bits */
     const lanes r = x - (shifted - 12582912.0f);
-    const lanes high = 5.550713681e-02f + r * (9.675536200e-03f + r * 1.327643956e-03f);
-    const lanes p = 1.000000072e+00f + r * (6.931469663e-01f + r * (2.402211969e-01f + r * high));
+    const lanes p = POLYNOMIAL(EXP2, r);
     return (lanes)((lanes_of_bits)p + ((lanes_of_bits)shifted << 23)); /* unsigned, for these sums may wrap */
 }
 
 /* y Phi(y), by the polynomial of forward.py. */
 INLINE lanes gelu(lanes y) {
-    static const float coefficients[] = {GELU_LOGIT};
-    const lanes square = y * y;
-    lanes p = all(coefficients[0]);
-    for (int i = 1; i < (int)(sizeof coefficients / sizeof *coefficients); i++) p = coefficients[i] + square * p;
-    const lanes logit = LOG2E * y * p;
+    const lanes logit = LOG2E * y * POLYNOMIAL(GELU_LOGIT, y * y);
     return choose(logit > 126.0f, all(0.0f), y / (1.0f + power_of_two(no_less(logit, -126.0f))));
 }
 

@@ -20,6 +20,7 @@ from ebformer.networks.constants import (
     BEYOND,
     HEAD_SIZES,
     LARGEST_REACH,
+    LOG2E,
     NEAR_HEAD_SIZES,
     PER_CELL,
     ROWS,
@@ -113,7 +114,7 @@ class NearBlock:
         self.heads, self.reach = heads, arrays["nearness"].shape[1] // 2
         d, features = arrays["embed.weight"].shape
         self.shape, self.answers = (d, features), len(arrays["head.bias"])
-        qkv, in_twos = arrays["qkv.weight"].astype(np.float32), np.float32(1 / np.log(2))
+        qkv, in_twos = arrays["qkv.weight"].astype(np.float32), np.float32(LOG2E)
         qkv[:d] *= in_twos / np.sqrt(np.float32(d // heads))
         beyond = ((0, 0), (BEYOND, BEYOND))
         given = arrays | {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ebformer.errors import InputError
 from ebformer.networks import kernels
+from ebformer.networks.config import Config
 from ebformer.networks.constants import PER_CELL, RMS_NORM_EPSILON, TRACK_FEATURES
 from ebformer.networks.weights import FAMILIES, Weights
 
@@ -23,7 +24,7 @@ QUERIES = 96
 
 
 @dataclass(frozen=True)
-class PriorformerConfig:
+class PriorformerConfig(Config):
     """What determines a priorformer.
 
     >>> PriorformerConfig().parameters
@@ -42,13 +43,7 @@ class PriorformerConfig:
         if self.heads < 1 or self.width % self.heads:
             raise InputError(f"heads must divide the width: {self.heads} heads cannot share a width of {self.width}")
 
-    @property
-    def parameters(self) -> int:
-        """Number of trainable numbers."""
-        return sum(math.prod(shape) for shape in self.shapes().values())
-
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Every array by name, with its shape; the order is that of the weights file."""
         d, shapes = self.width, dict[str, tuple[int, ...]]()
         for i in range(self.blocks):
             shapes |= {
@@ -64,18 +59,6 @@ class PriorformerConfig:
                 f"blocks.{i}.head.bias": (3 * PER_CELL,),
             }
         return shapes
-
-    def describe(self) -> dict[str, Any]:
-        """A plain dictionary that `from_description` reads back."""
-        return asdict(self)
-
-    @classmethod
-    def from_description(cls, description: dict[str, Any]) -> PriorformerConfig:
-        """The inverse of `describe`; unknown fields are refused."""
-        unknown = set(description) - {field.name for field in fields(cls)}
-        if unknown:
-            raise InputError(f"unknown priorformer fields: {', '.join(sorted(unknown))}")
-        return cls(**description)
 
 
 FAMILIES["priorformer"] = PriorformerConfig

@@ -23,6 +23,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from ebformer.networks.architecture import Architecture, FeatureMap
+from ebformer.networks.constants import macros
 
 FEATURE_MAPS: dict[FeatureMap, Callable[[Tensor], Tensor]] = {
     "identity": lambda x: x,
@@ -42,14 +43,15 @@ def kernel(head_dimension: int) -> ctypes.CDLL | None:
     """The compiled kernel for one head dimension, built once per machine; None where it cannot be built or loaded."""
     if os.name != "posix":
         return None
-    macros = f"-DD={head_dimension}", f"-DLONGEST={LONGEST}", f"-DLEAST_LOGIT=({LEAST_LOGIT}f)"
-    key = hashlib.sha256(SOURCE.read_bytes() + repr((FLAGS, macros, os.uname().nodename)).encode()).hexdigest()
+    own = f"-DD={head_dimension}", f"-DLONGEST={LONGEST}", f"-DLEAST_LOGIT=({LEAST_LOGIT}f)"
+    told = [*FLAGS, *own, *macros("LOG2E", "EXP2")]
+    key = hashlib.sha256(SOURCE.read_bytes() + repr((told, os.uname().nodename)).encode()).hexdigest()
     try:
         library = own_folder() / f"attention-{key[:16]}.so"
         if not library.exists():
             built = library.with_suffix(f".{os.getpid()}")
             compiler = shlex.split(os.environ.get("CC") or "cc")
-            command = [*compiler, *FLAGS, *macros, str(SOURCE), "-o", str(built), "-lm"]
+            command = [*compiler, *told, str(SOURCE), "-o", str(built), "-lm"]
             subprocess.run(command, check=True, capture_output=True)
             built.replace(library)
         loaded = ctypes.CDLL(str(library))

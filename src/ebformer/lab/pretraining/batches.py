@@ -91,8 +91,3 @@ def draw_units(priors: Priors, n: Integers, rng: np.random.Generator, theta_targ
     row, x = np.divmod(entry, poisson.shape[1])
     target = np.bincount(place, target) / multiplicity
     return Tallies(x, multiplicity, target, np.bincount(row, minlength=len(n)), n, weights @ grid)
-
-
-def log_uniform(low: int, high: int, count: int, rng: np.random.Generator) -> Integers:
-    """Sample sizes whose logarithm is uniform between two bounds."""
-    return np.rint(np.exp(rng.uniform(np.log(low), np.log(high), count))).astype(np.int64)

@@ -18,6 +18,7 @@ from ebformer.bayes.marginal import log_marginal
 from ebformer.distributions import Floats
 from ebformer.lab.pretraining.network import Tokens, TransformerModule
 from ebformer.lab.theorems.clipped_npmle import clipped_npmle
+from ebformer.lab.worlds.base import log_uniform
 from ebformer.networks.architecture import Architecture
 from ebformer.networks.estimates import estimate_many
 from ebformer.networks.weights import Weights
@@ -47,7 +48,7 @@ class ClippedNpmle:
             atoms = rng.integers(1, 6)
             prior = Prior(np.sort(rng.uniform(0, self.M, atoms)), rng.dirichlet(np.ones(atoms)))
             chance = np.exp(log_marginal(prior, x))
-            n = int(np.exp(rng.uniform(np.log(10), np.log(self.n_max + 1))))
+            n = int(log_uniform(rng, 10, self.n_max + 1))
             tally = Tally(x, rng.multinomial(n, chance / chance.sum()))
             examples.append((tally, self.estimates(tally)))
         return examples

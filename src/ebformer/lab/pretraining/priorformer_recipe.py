@@ -19,7 +19,8 @@ from torch import Tensor
 from ebformer.lab.pretraining.loop import Row, Task, Training, train
 from ebformer.lab.pretraining.priorformer_batches import GridBatch, columns, make_batch
 from ebformer.lab.pretraining.priorformer_network import PriorformerModule, grown
-from ebformer.lab.pretraining.priorformer_worlds import LARGEST_RATE, draw_priors, log_uniform, theta_max
+from ebformer.lab.pretraining.priorformer_worlds import LARGEST_RATE, draw_priors, theta_max
+from ebformer.lab.worlds.base import log_uniform
 from ebformer.networks import weights as weights_file
 from ebformer.networks.grid import SPACING
 from ebformer.networks.priorformer_block import PriorformerConfig

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr
 
-from ebformer.lab.worlds.base import PaperThetaMax
+from ebformer.lab.worlds.base import PaperThetaMax, log_uniform
 from ebformer.lab.worlds.dirichlet import Dirichlet
 from ebformer.lab.worlds.neural import Neural
 
@@ -38,10 +38,6 @@ class Draw:
     world: str
     atoms: Floats
     weights: Floats
-
-
-def log_uniform(rng: np.random.Generator, low: float, high: float, size: int | None = None) -> Any:
-    return np.exp(rng.uniform(np.log(low), np.log(high), size))
 
 
 def theta_max(rng: np.random.Generator) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -10,14 +10,15 @@ import torch
 from torch import Tensor
 
 from ebformer.errors import InputError
-from ebformer.lab.pretraining.batches import GRID_END, Tallies, draw_tallies, draw_units, log_uniform
+from ebformer.lab.pretraining.batches import GRID_END, Tallies, draw_tallies, draw_units
 from ebformer.lab.pretraining.loop import Row, Task, Training
 from ebformer.lab.pretraining.network import Tokens, TransformerModule
-from ebformer.lab.worlds.base import Floats, PaperThetaMax, Priors, World
+from ebformer.lab.worlds.base import Floats, PaperThetaMax, Priors, World, log_uniform
 from ebformer.lab.worlds.dirichlet import Dirichlet
 from ebformer.lab.worlds.mixture import MixtureOfWorlds
 from ebformer.lab.worlds.neural import Neural
 from ebformer.networks.architecture import Architecture
+from ebformer.networks.config import refuse_unknown
 
 Targets = Literal["exact", "theta"]
 
@@ -113,7 +114,7 @@ class Recipe:
         if self.one_prior:
             base, weights = priors.atoms[:1] / priors.theta_max[0], priors.weights[:1]
             priors = Priors(base * priors.theta_max[:, None], weights.repeat(self.tallies, 0), priors.theta_max)
-        n = log_uniform(*self.n, self.tallies, rng)
+        n = np.rint(log_uniform(rng, *self.n, self.tallies)).astype(np.int64)
         if self.collapsed and self.targets == "exact":
             tallies = draw_tallies(priors, n, rng)
         else:
@@ -154,9 +155,7 @@ class Recipe:
     @classmethod
     def from_description(cls, description: dict[str, Any]) -> Recipe:
         """The inverse of `describe`, also after a trip through JSON; unknown fields are refused."""
-        unknown = set(description) - {field.name for field in fields(cls)}
-        if unknown:
-            raise InputError(f"unknown recipe fields: {', '.join(sorted(unknown))}")
+        refuse_unknown(cls, description)
         training = dict(description["training"])
         nested = {
             "architecture": Architecture.from_description(description["architecture"]),

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammainc, ndtr
 
-from ebformer.lab.worlds.base import Floats, World
+from ebformer.lab.worlds.base import Floats, World, log_uniform
 
 
 def by_cells(
@@ -67,7 +67,7 @@ class GammaWorld(World):
     name: ClassVar[str] = "gamma"
 
     def sample(self, rng: np.random.Generator, theta_max: Floats, fineness: int) -> tuple[Floats, Floats]:
-        shape = np.exp(rng.uniform(np.log(0.5), np.log(8), (len(theta_max), 1)))
+        shape = log_uniform(rng, 0.5, 8, (len(theta_max), 1))
         mean = theta_max[:, None] * rng.uniform(0.02, 0.4, (len(theta_max), 1))
         rate = shape / mean
         return by_cells(
