@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ebformer.estimators.catalogue import CATALOGUE
+from ebformer.estimators.oracle import Oracle
 from ebformer.prior import Prior
 from ebformer.tables.columns import first_few
 from ebformer.tables.fit import Fit
@@ -13,8 +15,6 @@ from ebformer.tables.observations import Observations
 
 FEW = 30
 """A group with fewer rows than this says little about its own prior."""
-FIXED_RULES = ("mle", "minimax", "oracle")
-"""Methods that learn no prior from the rows, so that few of them do no harm."""
 ONE_RATE = (
     "cannot tell the rates of these units apart, since their counts vary no more than those of one rate: "
     "all get one estimate and intervals without width; take intervals from priorformer"
@@ -25,21 +25,26 @@ ONE_RATE = (
 def remarks(fit: Fit, observations: Observations) -> list[str]:
     """All there is to say about a fit to these observations."""
     return (
-        about_narrow_intervals(fit)
+        about_methods(fit)
         + about_few_rows(fit, observations)
         + about_bins(fit, observations)
         + about_rules(fit, observations.columns.group)
     )
 
 
-def about_narrow_intervals(fit: Fit) -> list[str]:
-    """Where intervals are known to cover too little: maximum likelihood puts the prior on a few points."""
-    if not any(rule.method == "npmle" for rule in fit.rules.values()):
-        return []
-    return [
-        "intervals of npmle are too narrow, since its prior is a handful of points: "
-        "keep its estimates, but take intervals from priorformer or gamma"
-    ]
+def about_methods(fit: Fit) -> list[str]:
+    """What methods say of themselves."""
+    said = (CATALOGUE[name].remark for name in _methods(fit) if name in CATALOGUE)
+    return [remark for remark in said if remark is not None]
+
+
+def _methods(fit: Fit) -> list[str]:
+    return list(dict.fromkeys(rule.method for rule in fit.rules.values()))
+
+
+def _learns(method: str) -> bool:
+    """Whether few rows are little to go by; a method that is not in the catalogue is taken at the worst."""
+    return method != Oracle.name and (method not in CATALOGUE or CATALOGUE[method].learns)
 
 
 def about_few_rows(fit: Fit, observations: Observations) -> list[str]:
@@ -47,7 +52,7 @@ def about_few_rows(fit: Fit, observations: Observations) -> list[str]:
     names, group = observations.groups
     units = np.bincount(group, weights=observations.keys.rows)
     few = np.flatnonzero(units < FEW)
-    if few.size == 0 or all(rule.method in FIXED_RULES for rule in fit.rules.values()):
+    if few.size == 0 or not any(_learns(name) for name in _methods(fit)):
         return []
     shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
     column = observations.columns.group
