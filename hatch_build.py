@@ -5,8 +5,8 @@ Without a C compiler the installation goes on: the wheel is then pure Python and
 
 from __future__ import annotations
 
-import hashlib
 import os
+import runpy
 import shlex
 import subprocess
 import sysconfig
@@ -17,6 +17,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCES = "src/ebformer/networks/kernels.c", "src/ebformer/estimators/npmle/loops.c"
+CONSTANTS = Path(__file__).with_name("src") / "ebformer" / "networks" / "constants.py"
 FLAGS = ("-O3", "-fno-math-errno", "-shared", "-fPIC")
 
 
@@ -29,7 +30,7 @@ class Kernels(BuildHookInterface[Any]):
                 library = compile_kernels(source, source.parent)
             except (OSError, subprocess.CalledProcessError) as error:
                 self.app.display_warning(
-                    f"{compiler()} did not compile {source.name} ({reason(error)}): numpy will do its work, slower"
+                    f"{compiler()} did not compile {source.name} ({reason(error)}): numpy will run its loops, slower"
                 )
                 continue
             for stale in set(source.parent.glob(f"{source.stem}-*.so")) - {library}:
@@ -40,14 +41,17 @@ class Kernels(BuildHookInterface[Any]):
 
 
 def compile_kernels(source: Path, folder: Path) -> Path:
-    """The library, under the name that ebformer.compiled looks for: it tells which source it comes from.
+    """The library, under the name that ebformer.networks.libraries looks for: it tells which source it comes from.
+
+    The numbers that it shares with Python are macros: constants.py is run by itself, for the package cannot be yet.
 
     It appears whole or not at all: one cut short by a full disk or a kill would crash whoever loads it.
     """
-    library = folder / f"{source.stem}-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}.so"
+    shared = runpy.run_path(str(CONSTANTS))
+    library = folder / shared["library_name"](source.stem, source.read_bytes())
     with tempfile.TemporaryDirectory(dir=folder) as room:
         partial = Path(room, library.name)
-        command = [*shlex.split(compiler()), *FLAGS, str(source), "-o", str(partial), "-lm"]
+        command = [*shlex.split(compiler()), *FLAGS, *shared["macros"](), str(source), "-o", str(partial), "-lm"]
         subprocess.run(command, check=True, capture_output=True)
         return partial.replace(library)
 

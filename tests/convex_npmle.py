@@ -12,7 +12,7 @@ from ebformer.tally import Tally
 
 def kernel(tally: Tally, theta: np.ndarray) -> np.ndarray:
     """p(x | t theta) / p(x | x), written naively and apart from the package: fine for the counts used here."""
-    x, mean = tally.values[:, None].astype(float), tally.exposures[:, None] * theta
+    x, mean = tally.values[:, None].astype(float), tally.known[:, None] * theta
     return np.exp(xlogy(x, mean) - mean - xlogy(x, x) + x)
 
 

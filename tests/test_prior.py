@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ebformer.channels.gamma_prior import GammaPrior
 from ebformer.errors import InputError
-from ebformer.prior import GammaPrior, Prior
+from ebformer.prior import Prior
 
 weighted_atoms = st.lists(st.tuples(st.floats(0, 100), st.floats(0.01, 1)), min_size=1, max_size=12)
 
@@ -63,7 +64,7 @@ def test_a_scaled_gamma_is_the_gamma_of_the_scaled_rate() -> None:
 @pytest.mark.parametrize(
     ("atoms", "weights", "complaint"),
     [
-        ([1.0, -1.0], [0.5, 0.5], r"atoms\[1\] is -1"),
+        ([1.0, np.inf], [0.5, 0.5], r"atoms\[1\] is inf"),
         ([1.0, float("nan")], [0.5, 0.5], r"atoms\[1\] is nan"),
         ([1.0, float("inf")], [0.5, 0.5], r"atoms\[1\] is inf"),
         ([1.0, 2.0], [1.5, -0.5], r"weights\[1\] is -0.5"),

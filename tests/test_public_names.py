@@ -11,16 +11,14 @@ import pytest
 import ebformer
 
 
-@pytest.mark.parametrize("name", ebformer.HOMES)
+@pytest.mark.parametrize("name", dir(ebformer))
 def test_every_public_name_is_documented_with_an_example(name: str) -> None:
     thing = getattr(ebformer, name)
     assert ">>> " in str(inspect.getdoc(thing)), f"{name} has no example"
 
 
-def test_the_names_of_type_checkers_and_of_readers_agree() -> None:
-    source = inspect.getsource(ebformer)
-    for name, home in ebformer.HOMES.items():
-        assert f"from ebformer.{home} import {name} as {name}" in source
+def test_a_star_imports_what_needs_no_extra() -> None:
+    assert set(dir(ebformer)) - set(ebformer.__all__) == {"EmpiricalBayes"}
 
 
 def test_the_version_is_that_of_the_project() -> None:
@@ -34,9 +32,8 @@ def test_what_is_raised_and_warned_of_can_be_caught_by_a_public_name() -> None:
 
 
 def test_unknown_names_are_attribute_errors() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'shrinkage'"):
+    with pytest.raises(AttributeError, match=r"attribute.*shrinkage"):
         _ = ebformer.shrinkage
-    assert set(ebformer.HOMES) <= set(dir(ebformer))
 
 
 def loaded_by(code: str) -> set[str]:

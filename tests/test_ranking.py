@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from ebformer.bayes.marginal import posterior
-from ebformer.prior import GammaPrior, GridPrior, Prior
+from ebformer.channels.gamma_prior import GammaPrior
+from ebformer.prior import GridPrior, Prior
 from ebformer.ranking import cells, expected_rank, fewer_others_ahead, p_top
 
 

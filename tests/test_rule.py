@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from ebformer.bayes.marginal import bayes_rule
-from ebformer.errors import ExposureError, InputError, NoPriorError
+from ebformer.channels.gamma_prior import GammaPrior
+from ebformer.errors import InputError, KnownError, NoPriorError
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.estimators.erm_monotone import ErmMonotone
 from ebformer.estimators.gamma import Gamma
 from ebformer.estimators.mle import Mle
 from ebformer.estimators.robbins import Robbins
-from ebformer.prior import GammaPrior, GridPrior, Prior
+from ebformer.prior import GridPrior, Prior
 from ebformer.rule import BayesRule, Convergence, Rule
 from ebformer.tally import Tally
 
@@ -29,7 +30,7 @@ def test_a_saved_rule_answers_the_same(method: Mle, exposure: float | None, tmp_
     loaded = Rule.load(tmp_path / "rule.json")
     x = np.arange(20)
     assert np.array_equal(loaded(x), rule(x), equal_nan=True)
-    assert (loaded.method, loaded.exposure, loaded.convergence) == (rule.method, rule.exposure, rule.convergence)
+    assert (loaded.method, loaded.known, loaded.convergence) == (rule.method, rule.known, rule.convergence)
     assert json.loads((tmp_path / "rule.json").read_text())["format"] == "ebformer-rule"
 
 
@@ -45,7 +46,7 @@ def test_a_saved_rule_keeps_the_kind_of_its_prior(prior: Prior, tmp_path: Path) 
 
 def test_a_rule_of_a_prior_is_that_priors_bayes_rule() -> None:
     prior = GammaPrior(2.0, 0.5)
-    rule = BayesRule("test", prior, exposure=3.0)
+    rule = BayesRule("test", prior, known=3.0)
     assert rule([0, 4]) == pytest.approx(bayes_rule(prior, [0, 4], 3.0))
     assert rule([0, 4], exposure=[1.0, 2.0]) == pytest.approx(bayes_rule(prior, [0, 4], [1.0, 2.0]))
     assert rule.posterior(4).mean == pytest.approx(rule(4))
@@ -60,7 +61,7 @@ def test_unequal_exposures_must_be_named_in_every_question(method: Gamma, tmp_pa
     for rule in (method(tally), Rule.load(tmp_path / "rule.json")):
         assert rule([3], 1.0) == bayes_rule(rule.prior, [3], 1.0)  # type: ignore[arg-type]
         for question in (rule, rule.posterior, rule.predict):
-            with pytest.raises(ExposureError, match="fitted units had unequal exposures: give those"):
+            with pytest.raises(KnownError, match="fitted units had unequal exposures: give those"):
                 question([3, 0])
 
 
@@ -71,7 +72,7 @@ def test_a_method_without_a_prior_says_so(method: Robbins) -> None:
     for question in (rule.posterior, rule.predict):
         with pytest.raises(NoPriorError, match="such as priorformer or npmle"):
             question(3)
-    with pytest.raises(ExposureError, match="fitted at exposure 1 and cannot answer for another"):
+    with pytest.raises(KnownError, match="fitted at exposure 1 and cannot answer for another"):
         rule(3, exposure=2.0)
 
 
@@ -114,8 +115,8 @@ def record(**changes: object) -> dict[str, object]:
         (json.dumps(record(version=99)), "version 99"),
         (json.dumps(record(kind="os.system")), "of kind 'os.system'"),
         (json.dumps(record(kind=["bayes"])), "which this ebformer cannot read"),
-        (json.dumps(record(exposure=-1)), r"exposure\[0\] is -1"),
-        (json.dumps(record(exposure="much")), "not a number"),
+        (json.dumps(record(exposure=-1)), r"exposure is -1"),
+        (json.dumps(record(exposure="much")), "could not convert"),
         (json.dumps(record(exposure=10**400)), "damaged"),
         (json.dumps(record(content={"atoms": [1.0]})), "damaged"),
         (json.dumps(record(content={"atoms": [1.0], "weights": [2.0]})), "add up to 1"),

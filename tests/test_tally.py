@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebformer.errors import ExposureError, InputError
+from ebformer.errors import InputError
 from ebformer.tally import Tally
 
 counts = st.lists(st.integers(0, 200), min_size=1, max_size=60)
@@ -39,7 +39,7 @@ def test_copies_are_multiplicity(x: list[int], k: int) -> None:
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0.5, 1.0, 2.0])), min_size=1, max_size=40))
 def test_observations_are_pairs_where_exposures_differ(pairs: list[tuple[int, float]]) -> None:
     tally = Tally.of([x for x, _ in pairs], [t for _, t in pairs])
-    found = zip(tally.values.tolist(), tally.exposures.tolist(), tally.multiplicity.tolist(), strict=True)
+    found = zip(tally.values.tolist(), tally.known.tolist(), tally.multiplicity.tolist(), strict=True)
     assert {(x, t): m for x, t, m in found} == {pair: pairs.count(pair) for pair in pairs}
 
 
@@ -60,11 +60,9 @@ def test_exposure_one_is_no_exposure() -> None:
     assert Tally.of([1, 2], exposure=1.0).exposure is None
 
 
-def test_a_common_exposure_can_be_dropped_and_others_cannot() -> None:
-    assert Tally.of([1, 2], exposure=3.0).common_exposure == Tally.of([5], exposure=3.0).common_exposure == 3.0
-    assert Tally.of([1, 2], exposure=3.0).unexposed() == Tally.of([1, 2])
-    with pytest.raises(ExposureError):
-        Tally.of([1, 2], exposure=[1.0, 2.0]).unexposed()
+def test_what_units_share_is_told_and_what_differs_is_not() -> None:
+    assert Tally.of([1, 2], exposure=3.0).common == 3.0
+    assert Tally.of([1, 2], exposure=[1.0, 2.0]).common is None
 
 
 def test_a_billion_units_and_huge_counts_fit() -> None:
@@ -160,5 +158,5 @@ def test_what_is_not_a_multiplicity_is_named(values: list[int], multiplicity: li
 
 
 def test_one_observation_is_not_called_observations() -> None:
-    assert repr(Tally.of([3, 3])) == "Tally(n=2, 1 distinct observation, 3)"
-    assert repr(Tally.of([3, 3], [1.0, 2.0])) == "Tally(n=2, 2 distinct observations from 3 to 3, with exposure)"
+    assert repr(Tally.of([3, 3])) == "Tally(n=2, 1 distinct count, 3)"
+    assert repr(Tally.of([3, 3], [1.0, 2.0])) == "Tally(n=2, 2 distinct counts from 3 to 3, with exposure)"

@@ -1,4 +1,4 @@
-"""Continuous exposures do not collapse into a tally: bins of log exposure make them."""
+"""Continuous exposures, errors and effects do not collapse into a tally: bins finer than their noise make them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.tally import LARGEST, Tally
+from ebformer.tally import Tally
 
 FIT_LIMIT = 4_096
 """More distinct observations than this are fitted in bins of log exposure."""
@@ -46,24 +46,22 @@ def distinct_rows(*arrays: NDArray[Any] | None) -> tuple[NDArray[np.intp], NDArr
 
 
 def coarsened(tally: Tally, limit: int = FIT_LIMIT) -> Tally:
-    """At most about `limit` distinct observations: units of a bin of log exposure move to its mean exposure t'.
+    """At most about `limit` distinct observations: those nearer to each other than their noise are taken together.
 
-    A count x goes along as x t' / t, which keeps its rate, rounded to whole numbers and, where its noise is wider than
-    these, to steps of width * sqrt(x). The width of the bins doubles until the tally is small enough. Total exposure is
-    kept.
+    `width`, the share of its noise by which an observation may move, doubles until the tally is small enough; how
+    observations move is the channel's to say (`Channel.merge`). Whole numbers about which the same is known are as few
+    as they can be.
 
     >>> tally = Tally.of([1] * 1000, exposure=np.linspace(1.0, 2.0, 1000))
     >>> small = coarsened(tally, limit=100)
     >>> len(small) <= 100, small.n
     (True, 1000)
     """
+    if tally.channel.whole and tally.common is not None:
+        return tally
     width, small = FINEST, tally
-    while tally.exposure is not None and len(small) > limit and width <= 1.0:
-        _, which = np.unique(np.floor(np.log(tally.exposure) / width), return_inverse=True)
-        units, total = (np.bincount(which, tally.multiplicity * each) for each in (1.0, tally.exposure))
-        t = (total / units)[which]
-        x = tally.values * (t / tally.exposure)
-        step = 2.0 ** np.floor(np.log2(np.maximum(width * np.sqrt(x), 1.0)))
-        small = Tally(np.minimum(np.round(x / step) * step, LARGEST), tally.multiplicity, t)
+    while len(small) > limit and width <= 1.0:
+        x, known = tally.channel.merge(tally.x, tally.known, tally.multiplicity, width)
+        small = Tally(x, tally.multiplicity, known, channel=tally.channel)
         width *= 2.0
     return small

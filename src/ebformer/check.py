@@ -1,4 +1,4 @@
-"""Does Poisson with a mixing distribution fit? The randomised PIT, and how it changes with exposure, in a sentence."""
+"""Does the channel with a mixing distribution fit? The randomised PIT, and what changes with what is known."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ebformer.bayes.marginal import AnyPrior, Floats, in_blocks, log_marginal
-from ebformer.channels.gamma import negative_binomial_cdf
-from ebformer.prior import GammaPrior
+from ebformer.bayes.marginal import in_blocks, log_marginal, marginal_cdf
+from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
+from ebformer.prior import AnyPrior
 from ebformer.tally import Tally
 
 BINS, FEWEST_BINS, PER_BIN = 20, 4, 10
 """The PIT is counted in 20 bins, or in fewer where they would hold less than 10 units each, but in no less than 4."""
 ENOUGH = FEWEST_BINS * PER_BIN
 """With fewer units than this nothing but a gross departure would show, so that none is no sign of a fit."""
-TOO_FEW = "too few rows to tell whether Poisson with a mixing distribution fits"
-"""What is said then."""
 SIGNIFICANT = 1e-3
 """A departure is reported when chance alone would show it less often than this ..."""
 RELEVANT = 0.02
@@ -78,34 +77,28 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     departure = _trend(low, high, tally) or _zeros_left_out(prior, tally)
     if departure is None and p_value < SIGNIFICANT and distance > RELEVANT:
         departure = _diagnosis(low, high, tally)
-    sentence = departure or (TOO_FEW if tally.n < ENOUGH else _praise(p_value, distance))
+    sentence = departure or (too_few(tally.channel) if tally.n < ENOUGH else _praise(tally.channel, p_value, distance))
     return ModelCheck(pit, p_value, distance, departure is None, sentence)
 
 
-def _praise(p_value: float, distance: float) -> str:
+def too_few(channel: Channel) -> str:
+    """What is said of units too few to tell."""
+    return f"too few rows to tell whether {channel.advice.fits}"
+
+
+def _praise(channel: Channel, p_value: float, distance: float) -> str:
     evidence = f"PIT p = {p_value:.2g}"
     if p_value < SIGNIFICANT:
         evidence = f"so many units show a departure, but it moves only {distance:.1%} of them"
-    return f"Poisson with a mixing distribution fits ({evidence})"
+    return f"{channel.advice.fits} ({evidence})"
 
 
 def pit_interval(prior: AnyPrior, tally: Tally) -> tuple[Floats, Floats]:
-    """F(x - 1) and F(x) of the fitted marginal for each observation: the PIT of its units is uniform between them."""
-    x, t = tally.values.astype(np.float64), tally.exposures
-    high, pmf = in_blocks(partial(marginal_cdf, prior), prior, x, t), np.exp(log_marginal(prior, x, t))
-    return np.clip(high - pmf, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-
-
-def marginal_cdf(prior: AnyPrior, x: Floats, t: Floats) -> Floats:
-    """P(a unit of exposure t shows at most x), for vectors x and t [u].
-
-    >>> from ebformer.prior import Prior
-    >>> marginal_cdf(Prior([0.0, 2.0], [0.5, 0.5]), np.zeros(1), np.ones(1)).round(4).item()  # (1 + e^-2) / 2
-    0.5677
-    """
-    if isinstance(prior, GammaPrior):
-        return negative_binomial_cdf(x, prior.shape, prior.shape * t / prior.rate)
-    return np.asarray(special.gammaincc(x[:, None] + 1.0, t[:, None] * prior.atoms) @ prior.weights)
+    """F(x-) and F(x) of the fitted marginal for each observation: the PIT of its units is uniform between them."""
+    channel, x, known = tally.channel, tally.x, tally.known
+    high = in_blocks(partial(marginal_cdf, prior, channel), prior, x, known)
+    jump = np.exp(log_marginal(prior, x, known, channel=channel)) if channel.whole else 0.0
+    return np.clip(high - jump, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
 def _moments(low: Floats, high: Floats, weight: NDArray[np.int64]) -> tuple[float, float]:
@@ -119,11 +112,11 @@ def _moments(low: Floats, high: Floats, weight: NDArray[np.int64]) -> tuple[floa
 
 
 def _trend(low: Floats, high: Floats, tally: Tally) -> str | None:
-    """What changes from the less to the more exposed half of the units, if anything does."""
-    if tally.common_exposure is not None:
+    """What changes from the half of the units about which less is known to the other, if anything does."""
+    if tally.common is not None:
         return None
     # The border runs between unlike exposures: equal ones would come to either side in the order of their counts.
-    _, exposure = np.unique(tally.exposures, return_inverse=True)
+    _, exposure = np.unique(-tally.channel.noise(tally.known), return_inverse=True)
     units = np.cumsum(np.bincount(exposure, tally.multiplicity))
     border = int(np.argmin(np.abs(units[:-1] - tally.n / 2)))
     n, m = units[border], tally.n - units[border]
@@ -135,16 +128,9 @@ def _trend(low: Floats, high: Floats, tally: Tally) -> str | None:
     scale = np.sqrt(n * m / (n + m))  # a z-score over this is a difference in units of the per-unit standard deviation
     # Rates that fall with exposure narrow the spread at large exposure, too, but by less than they shift it.
     if spread < -critical and -spread > max(0.1 * scale, abs(shift)):
-        return (
-            "counts are more spread than their rates explain at small exposure and less at large: "
-            "events seem to come in bursts, so count bursts instead of events, or trust the intervals less"
-        )
+        return tally.channel.advice.wide
     if abs(shift) > critical and abs(shift) > 0.1 * scale:
-        direction = "higher" if shift > 0 else "lower"
-        return (
-            f"units with more exposure have {direction} rates: "
-            "fit units of like exposure apart (a group column), or check what the exposure measures"
-        )
+        return tally.channel.advice.trend.format(direction="higher" if shift > 0 else "lower")
     return None
 
 
@@ -153,26 +139,24 @@ def _zeros_left_out(prior: AnyPrior, tally: Tally) -> str | None:
 
     Counts out of so many tries lack zeros too, but then ones are as scarce.
     """
-    x, units = tally.values, tally.multiplicity
-    if x.min() == 0:
+    x, units, advice = tally.values, tally.multiplicity, tally.channel.advice
+    if advice.no_zeros is None or x.min() == 0:
         return None
-    exposure, at = np.unique(tally.exposures, return_inverse=True)
-    zeros, ones = np.exp([log_marginal(prior, k, exposure) for k in (0, 1)]) @ np.bincount(at, units)
+    known, at = np.unique(tally.known, return_inverse=True)
+    log_f = [log_marginal(prior, k, known, channel=tally.channel) for k in (0, 1)]
+    zeros, ones = np.exp(log_f) @ np.bincount(at, units)
     if zeros > max(-np.log(SIGNIFICANT), RELEVANT * tally.n) and units[x == 1].sum() > ones / 2:
-        return f"no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them"
+        return advice.no_zeros.format(zeros=zeros)
     return None
 
 
 def _diagnosis(low: Floats, high: Floats, tally: Tally) -> str:
     """The likeliest reason for an uneven PIT."""
     x, units = tally.values, tally.multiplicity
-    for step in (10, 5):
-        round_numbers = int(units[(x % step == 0) & (x > 0)].sum())
-        if x.max() > step and round_numbers > 0.5 * units[x > 0].sum():
-            return f"most counts are multiples of {step}: use the exact counts, not rounded ones"
-    if _moments(low, high, units)[1] < -3:
-        return "the counts vary less than Poisson counts can: if each is out of so many tries, use a binomial method"
-    return (
-        "the counts do not look like a mixture of Poisson counts: "
-        "is an exposure column missing, do groups differ (a group column), or are the counts capped?"
-    )
+    if tally.channel.whole:
+        for step in (10, 5):
+            round_numbers = int(units[(x % step == 0) & (x > 0)].sum())
+            if x.max() > step and round_numbers > 0.5 * units[x > 0].sum():
+                return f"most {tally.channel.words.xs} are multiples of {step}: use the exact ones, not rounded ones"
+    advice = tally.channel.advice
+    return advice.narrow if _moments(low, high, units)[1] < -3 else advice.misfit

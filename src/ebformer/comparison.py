@@ -1,4 +1,4 @@
-"""Which method predicts best on these counts: thinning makes held-out counts from the counts themselves."""
+"""Which method predicts best on these units: every observation is split, and one part held out."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ebformer.bayes.marginal import Floats
-from ebformer.bayes.predictive import log_predictive
+from ebformer.bayes import log_predictive
 from ebformer.binning import coarsened, distinct_rows
+from ebformer.channels.base import Channel, Parts
+from ebformer.distributions import Floats
 from ebformer.errors import EbformerError, InputError
 from ebformer.estimators.base import Estimator
 from ebformer.rule import Rule
@@ -44,29 +44,19 @@ class Score:
     refusal: str | None = None
 
 
-def thinned(counts: NDArray[np.int64], folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Split every count into `folds` parts, x_k ~ Poisson(t theta / folds) independent given theta: [folds, n].
-
-    Each event goes to a part at random (Poisson thinning; Neufeld et al. 2024 call it count splitting).
-
-    >>> thinned(np.array([7, 0]), 5, np.random.default_rng(0)).sum(axis=0).tolist()
-    [7, 0]
-    """
-    return np.ascontiguousarray(rng.multinomial(counts, np.full(folds, 1 / folds)).T)
-
-
 def compare(
     tally: Tally,
     methods: Mapping[str, Estimator],
     rng: np.random.Generator,
     fitted: Callable[[str], object] = lambda name: None,
 ) -> list[Score]:
-    """Fit each method on all but a part of every count and score it on that part, for each in turn; best first.
+    """Fit each method on all but a part of every observation and score it on that part, for each in turn; best first.
 
-    With x the whole count, y one of its FOLDS parts, s = t / FOLDS its exposure and theta' the estimate,
-    theta'^2 - 2 theta' y / s + x (x - 1) / t^2 has mean (theta' - theta)^2: what a method is worth against the hidden
-    rates, without knowing them. (The last term is the mean of y (y - 1) / s^2 over all ways to thin x, so that the risk
-    hardly hangs on the seed.) `fitted` is told the name of every method that is through.
+    The channel splits observations in parts that are independent given theta. With y the theta that the held part of a
+    unit speaks for, whose mean is theta, q an estimate of theta^2 without bias and theta' the method's answer,
+    theta'^2 - 2 theta' y + q has mean (theta' - theta)^2: what a method is worth against the hidden thetas, without
+    knowing them. (q is read off the whole observation, so that the risk hardly hangs on the seed.) `fitted` is told the
+    name of every method that is through.
 
     >>> from ebformer.estimators.catalogue import CATALOGUE
     >>> counts = np.random.default_rng(0).poisson(np.random.default_rng(1).gamma(2.0, 1.0, 500))
@@ -76,24 +66,30 @@ def compare(
     """
     if not methods:
         raise InputError("there is nothing to compare: name at least one method")
+    channel = tally.channel
     if tally.n > MOST_UNITS:
-        tally = Tally(tally.values, rng.multinomial(MOST_UNITS, tally.multiplicity / tally.n), tally.exposures)
+        drawn = rng.multinomial(MOST_UNITS, tally.multiplicity / tally.n)
+        tally = Tally(tally.values, drawn, tally.known, channel=channel)
     if tally.n < 2:
         raise InputError(f"a comparison needs at least 2 units, and this table has {tally.n}: add rows")
     units = np.repeat(np.arange(len(tally)), tally.multiplicity)
-    parts, exposure = thinned(tally.values[units], FOLDS, rng), tally.exposures[units]
-    weight = exposure / exposure.mean()
+    x, known = tally.x[units], tally.known[units]
+    precision, square = channel.noise(known) ** -2.0, channel.unbiased_square(x, known)
+    if np.isnan(square).all():
+        raise InputError(f"no unit has {channel.words.xs} that can be split in two: a comparison needs such units")
+    weight = precision / precision.mean()
+    folds = [_Fold(channel, parts, square) for parts in channel.split(x, known, FOLDS, rng)]
     losses: dict[str, Floats] = {}
     log_scores: dict[str, float | None] = {}
     refused = []
     for name, method in methods.items():
         try:
             with _warning_once():
-                outcomes = [_fold(method, parts, k, exposure) for k in range(FOLDS)]
+                outcomes = [fold.outcome(method) for fold in folds]
         except EbformerError as error:
             refused.append(Score(name, refusal=str(error)))
         else:
-            losses[name] = weight * np.mean([loss for loss, _ in outcomes], axis=0)
+            losses[name] = _mean_of_known(weight * np.array([loss for loss, _ in outcomes]))
             logs = [log for _, log in outcomes if log is not None]
             log_scores[name] = float(np.mean(logs)) if logs else None
         fitted(name)
@@ -137,23 +133,42 @@ def _ranked(losses: Mapping[str, Floats], log_scores: Mapping[str, float | None]
     return scores
 
 
-def _fold(method: Estimator, parts: NDArray[np.int64], k: int, exposure: Floats) -> tuple[Floats, float | None]:
-    """Each unit's loss and the mean log score when part k is held out."""
-    folds = parts.shape[0]
-    kept, held = parts.sum(axis=0) - parts[k], parts[k]
-    t, s = exposure * (1 - 1 / folds), exposure / folds
-    rule = method(coarsened(Tally.of(kept, t)))
-    first, which = distinct_rows(kept, t)
-    estimate = rule(kept[first], t[first])[which]
-    whole = kept + held.astype(np.float64)
-    loss = estimate * (estimate - 2 * held / s) + whole * (whole - 1) / exposure**2
-    return loss, _log_score(rule, kept, t, held, s)
+def _mean_of_known(losses: Floats) -> Floats:
+    """The mean loss of each unit over the folds [f, n] in which it has one; units without any are left out."""
+    told = ~np.isnan(losses)
+    seen = told.any(axis=0)
+    return np.asarray(np.where(told, losses, 0.0).sum(axis=0)[seen] / told.sum(axis=0)[seen])
 
 
-def _log_score(rule: Rule, kept: NDArray[np.int64], t: Floats, held: NDArray[np.int64], s: Floats) -> float | None:
-    """Mean log P(held | kept), from the joint marginal of the two parts."""
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """One way to hold a part of every observation out; `square` [n] estimates theta^2."""
+
+    channel: Channel
+    parts: Parts
+    square: Floats
+
+    def outcome(self, method: Estimator) -> tuple[Floats, float | None]:
+        """Each unit's loss, NaN where a part of it is empty, and the mean log score of the others."""
+        parts = self.parts
+        kept, held = ~np.isnan(parts.kept_known), ~np.isnan(parts.held_known)
+        x, known = parts.kept[kept], parts.kept_known[kept]
+        rule = method(coarsened(Tally.of(x, known, channel=self.channel)))
+        first, which = distinct_rows(x, known)
+        estimate = np.full(kept.size, np.nan)
+        estimate[kept] = rule(x[first], known[first])[which]
+        raw = np.full(held.size, np.nan)
+        raw[held] = self.channel.mle(parts.held[held], parts.held_known[held])
+        both = kept & held
+        log_score = _log_score(rule, Parts(*(part[both] for part in parts)))
+        return estimate * (estimate - 2 * raw) + self.square, log_score
+
+
+def _log_score(rule: Rule, parts: Parts) -> float | None:
+    """Mean log p(held | kept), for methods with a prior."""
     if rule.prior is None:
         return None
-    first, which = distinct_rows(kept, held, t)
-    logs = log_predictive(rule.prior, kept[first], t[first], held[first], s[first])
+    first, which = distinct_rows(*parts)
+    kept, known, held, future = (part[first] for part in parts)
+    logs = log_predictive(rule.prior, kept, known, held, future, rule.channel)
     return float(logs[which].mean())

@@ -28,8 +28,29 @@ class NoPriorError(EbformerError, TypeError):
     """A posterior was asked of a method that estimates rates without estimating a prior."""
 
 
-class ExposureError(EbformerError, ValueError):
-    """A method that treats all units alike was given units of unequal exposure."""
+class KnownError(EbformerError, ValueError):
+    """Units differ in what is known of them, such as their exposure, and a method or a question cannot do with it.
+
+    >>> from ebformer.estimators.catalogue import estimator
+    >>> from ebformer.tally import Tally
+    >>> try:
+    ...     estimator("robbins")(Tally.of([3, 1], exposure=[1.0, 2.0]))
+    ... except KnownError as error:
+    ...     print(str(error).partition(";")[0])
+    robbins treats all units alike and cannot use unequal exposures
+    """
+
+
+class ChannelError(EbformerError, ValueError):
+    """A method was given observations of a channel that it does not serve.
+
+    >>> from ebformer.estimators.catalogue import estimator
+    >>> from ebformer.tally import Tally
+    >>> estimator("gamma")(Tally.of([3, 1], trials=5))
+    Traceback (most recent call last):
+    ...
+    ebformer.errors.ChannelError: gamma cannot fit successes with trials=; use a method that can, such as beta or npmle
+    """
 
 
 class WeightsError(EbformerError, ValueError):

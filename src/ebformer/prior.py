@@ -1,21 +1,23 @@
-"""Mixing distributions: the discrete `Prior` that estimators answer with, on a grid or not, and the conjugate
-`GammaPrior`."""
+"""Mixing distributions: the discrete `Prior` that methods answer with, on a grid or not, and conjugate ones."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from numbers import Real
-from typing import Self
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ebformer.channels import POISSON
+from ebformer.channels.base import Channel, Floats
+from ebformer.distributions import Posterior, Predictive
 from ebformer.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """A distribution of rates with finitely many atoms: P(theta = atoms[j]) = weights[j].
+    """A distribution of theta with finitely many atoms: P(theta = atoms[j]) = weights[j].
 
     `atoms` and `weights` are float64 [k]; atoms are sorted and distinct, weights positive with sum 1. Atoms given twice
     are merged, atoms of weight 0 left out.
@@ -35,11 +37,13 @@ class Prior:
             raise InputError(f"the atoms and weights of a prior are numbers: {error}") from error
         if a.ndim != 1 or a.shape != w.shape or a.size == 0:
             raise InputError(f"a prior needs as many weights as atoms, at least one: got {w.shape} and {a.shape}")
-        for name, array in (("atoms", a), ("weights", w)):
-            bad = ~((array >= 0) & (array < np.inf))
+        for name, array, bad, least in (
+            ("atoms", a, ~np.isfinite(a), ""),
+            ("weights", w, ~((w >= 0) & (w < np.inf)), " of at least 0"),
+        ):
             if bad.any():
                 at = int(np.flatnonzero(bad)[0])
-                raise InputError(f"{name}[{at}] is {array[at]:g}: give finite numbers of at least 0")
+                raise InputError(f"{name}[{at}] is {array[at]:g}: give finite numbers{least}")
         total = float(w.sum())
         if abs(total - 1.0) > 1e-6:
             raise InputError(f"the weights of a prior add up to 1, not {total:.9g}")
@@ -65,7 +69,10 @@ class Prior:
 
     def scaled(self, factor: float) -> Self:
         """The distribution of factor * theta."""
-        return type(self)(self.atoms * factor, self.weights)
+        return self._with_atoms(self.atoms * factor)
+
+    def _with_atoms(self, atoms: Floats) -> Self:
+        return type(self)(atoms, self.weights)
 
     def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Independent rates from this prior."""
@@ -89,58 +96,95 @@ class Prior:
 
 
 class GridPrior(Prior):
-    """A prior on a grid: each atom stands for a cell of rates, half-way to its neighbours in sqrt(theta).
+    """A prior on a grid: each atom stands for a cell, half-way to its neighbours in the channel's stable coordinate.
 
-    Posterior means are those of a `Prior`, but quantiles, draws and P(theta > c) spread an atom over its cell (0 stays
-    a point), and an interval ends at the edges of cells: what lies between two points of the grid is not left out.
+    Posterior means are those of a `Prior`, but quantiles, draws and P(theta > c) spread an atom over its cell (an end
+    of the domain, such as a rate of 0, stays a point), and an interval ends at the edges of cells: what lies between
+    two points of the grid is not left out.
 
     >>> GridPrior([0.0, 1.0, 4.0], [0.2, 0.5, 0.3]).edges.tolist()
     [0.0, 0.25, 2.25, 6.25]
     """
 
+    channel: Channel
+
+    def __init__(self, atoms: ArrayLike, weights: ArrayLike, channel: Channel = POISSON) -> None:
+        super().__init__(atoms, weights)
+        object.__setattr__(self, "channel", channel)
+
     @property
     def edges(self) -> NDArray[np.float64]:
-        """The ends of the cells, [k + 1]; the outermost atoms lie in the middle of theirs, unless that is below 0."""
-        root = np.sqrt(self.atoms)
-        between = (root[1:] + root[:-1]) / 2
+        """The ends of the cells, [k + 1]; the outermost atoms lie in the middle of theirs, unless the domain ends."""
         if len(self) == 1:
             return np.repeat(self.atoms, 2)
-        ends = max(0.0, 2 * root[0] - between[0]), 2 * root[-1] - between[-1]
-        return np.concatenate([[ends[0]], between, [ends[1]]]) ** 2
+        u = self.channel.coordinate(self.atoms)
+        between = (u[1:] + u[:-1]) / 2
+        ends = 2 * u[0] - between[0], 2 * u[-1] - between[-1]
+        return self.channel.at_coordinate(np.concatenate([[ends[0]], between, [ends[1]]]))
+
+    @property
+    def points(self) -> NDArray[np.bool_]:
+        """Which atoms are an end of the domain, and stay points: [k]."""
+        low, high = self.channel.domain
+        return np.asarray((self.atoms == low) | (self.atoms == high))
+
+    def _with_atoms(self, atoms: Floats) -> Self:
+        return type(self)(atoms, self.weights, self.channel)
 
 
-@dataclass(frozen=True)
-class GammaPrior:
-    """theta ~ Gamma(shape, rate), with density proportional to theta^(shape - 1) exp(-rate theta).
+class ConjugatePrior(ABC):
+    """A prior whose posteriors are of its own family, with closed forms for all that `bayes` asks of it.
 
-    >>> GammaPrior(2.0, 4.0).mean, GammaPrior(2.0, 4.0).variance
-    (0.5, 0.125)
+    Subclasses are frozen dataclasses whose fields are the parameters.
     """
 
-    shape: float
-    rate: float
-
-    def __post_init__(self) -> None:
-        for name, number in (("shape", self.shape), ("rate", self.rate)):
-            if not (isinstance(number, Real) and 0 < number < np.inf):
-                raise InputError(f"the {name} of a gamma prior is {number!r}: give a positive finite number")
+    name: ClassVar[str]
 
     @property
+    @abstractmethod
     def mean(self) -> float:
         """E theta."""
-        return self.shape / self.rate
 
     @property
+    @abstractmethod
     def variance(self) -> float:
         """Var theta."""
-        return self.shape / self.rate**2
 
-    def scaled(self, factor: float) -> GammaPrior:
+    @abstractmethod
+    def scaled(self, factor: float) -> Self:
         """The distribution of factor * theta."""
-        if not factor > 0:
-            raise InputError(f"a gamma prior is scaled by {factor!r}: give a positive number")
-        return GammaPrior(self.shape, self.rate / factor)
 
-    def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Independent rates from this prior."""
-        return rng.gamma(self.shape, 1.0 / self.rate, size=size)
+    @abstractmethod
+    def draw(self, size: int, rng: np.random.Generator) -> Floats:
+        """Independent thetas from this prior."""
+
+    @abstractmethod
+    def log_marginal(self, x: Floats, known: Floats) -> Floats:
+        """log f_G(x)."""
+
+    @abstractmethod
+    def marginal_cdf(self, x: Floats, known: Floats) -> Floats:
+        """P(a unit shows at most x)."""
+
+    @abstractmethod
+    def posterior(self, x: Floats, known: Floats) -> Posterior:
+        """The distribution of theta given x."""
+
+    @abstractmethod
+    def predictive(self, x: Floats, known: Floats, future: Floats) -> Predictive:
+        """The distribution of the next observation given x."""
+
+    @abstractmethod
+    def log_predictive(self, x: Floats, known: Floats, y: Floats, future: Floats) -> Floats:
+        """The log-probability, or log-density, of a next observation y given x."""
+
+    @abstractmethod
+    def mmse(self, known: float) -> float:
+        """E Var[theta | x]."""
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name."""
+        return asdict(self)  # type: ignore[call-overload,no-any-return]
+
+
+AnyPrior = Prior | ConjugatePrior

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.bayes.posterior import DiscretePosterior, Floats, GridPosterior, Posterior
+from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior
 
 
 def gauss_legendre(nodes: int) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""A fitted answer: a function of x, with its prior where it has one and the evidence that it converged."""
+"""A fitted answer: a function of x and what is known, with its prior where it has one and evidence of convergence."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -14,14 +15,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebformer.atomic import replacing
-from ebformer.bayes.marginal import AnyPrior, bayes_rule, observations, posterior
-from ebformer.bayes.posterior import Floats, Posterior
-from ebformer.bayes.predictive import Predictive, predictive
-from ebformer.errors import ExposureError, InputError, NoPriorError, WeightsError
-from ebformer.prior import GammaPrior, GridPrior, Prior
-from ebformer.tally import exposures
+from ebformer.bayes import bayes_rule, log_marginal, posterior, predictive
+from ebformer.bayes.marginal import admitted, check_known, observations
+from ebformer.bayes.prediction import units_to_come
+from ebformer.channels import HOMES as CHANNELS
+from ebformer.channels import POISSON, channel, pick
+from ebformer.channels.base import Channel
+from ebformer.distributions import Floats, Posterior, Predictive
+from ebformer.errors import InputError, KnownError, NoPriorError, WeightsError
+from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
+from ebformer.tally import Tally
 
-FORMAT, VERSION = "ebformer-rule", 1
+FORMAT, VERSION = "ebformer-rule", 2
 
 HOMES = {
     "mle": "ebformer.estimators.mle",
@@ -52,13 +57,12 @@ class Convergence:
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """x -> estimate of theta, for any x.
+    """(x, known) -> estimate of theta, for any x.
 
-    `exposure` is what the fitted units shared, 1 where they had none; a question that names no exposure means this one.
-    Where they differed it is None, and every question has to name its own. Subclasses say how to answer (`_estimate`)
-    and how to be written down (`_content`, `_from_content`).
+    `known` is what the fitted units shared, such as their exposure; a question that names none means this one. Where
+    they differed it is None, and every question has to name its own, by the channel's own word: rule(x, trials=45).
+    Subclasses say how to answer (`_estimate`) and how to be written down (`_content`, `_from_content`).
 
-    >>> from ebformer.prior import Prior
     >>> rule = BayesRule("oracle", Prior([1.0, 4.0], [0.5, 0.5]))  # E[theta | x]: counts [k] to estimates [k]
     >>> rule([0, 2, 9]).round(3)
     array([1.142, 2.33 , 4.   ])
@@ -68,8 +72,13 @@ class Rule(ABC):
     _kinds: ClassVar[dict[str, type[Rule]]] = {}
 
     method: str
-    exposure: float | None = field(default=1.0, kw_only=True)
+    channel: Channel = field(default=POISSON, kw_only=True)
+    known: float | None = field(default=1.0, kw_only=True)
     convergence: Convergence | None = field(default=None, kw_only=True)
+    tally: Tally | None = field(default=None, kw_only=True, repr=False, compare=False)
+    """What was fitted, where it is at hand; of a rule that was read from a file, `as_saved` is left."""
+    as_saved: tuple[int | None, float | None] = field(default=(None, None), kw_only=True, repr=False, compare=False)
+    """The number of units and the log-likelihood."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -81,29 +90,76 @@ class Rule(ABC):
         """The prior this rule is the Bayes rule of, or None."""
         return None
 
-    def __call__(self, x: ArrayLike, exposure: ArrayLike | None = None) -> Floats:
-        """Estimates of theta in the shape of x, broadcast against exposure; equal questions are answered once."""
-        counts, t = observations(x, self._exposure(exposure))
-        if counts.size == 0 or not bool(np.all(t == t.flat[0])):
-            return self._estimate(counts, t)
-        asked, where = np.unique(counts, return_inverse=True)
-        return np.asarray(self._estimate(asked, np.asarray(t.flat[0]))[where].reshape(counts.shape))
+    @property
+    def units(self) -> int | None:
+        """How many units were fitted."""
+        return self.as_saved[0] if self.tally is None else self.tally.n
 
-    def posterior(self, x: ArrayLike, exposure: ArrayLike | None = None) -> Posterior:
+    @cached_property
+    def log_likelihood(self) -> float | None:
+        """sum log f(x) over the fitted units, under the estimated prior; None for a method without one."""
+        if self.tally is None or self.prior is None:
+            return self.as_saved[1]
+        log_f = log_marginal(self.prior, self.tally.x, self.tally.known, channel=self.channel)
+        return float(self.tally.multiplicity @ log_f)
+
+    def __call__(self, x: ArrayLike, known: ArrayLike | None = None, **words: ArrayLike | None) -> Floats:
+        """Estimates of theta in the shape of x, broadcast against what is known; equal questions are answered once."""
+        at, about = observations(self.channel, x, self._known(known, words))
+        if at.size == 0 or not bool(np.all(about == about.flat[0])):
+            return self._estimate(at, about)
+        asked, where = np.unique(at, return_inverse=True)
+        return np.asarray(self._estimate(asked, np.asarray(about.flat[0]))[where].reshape(at.shape))
+
+    def posterior(self, x: ArrayLike, known: ArrayLike | None = None, **words: ArrayLike | None) -> Posterior:
         """The distribution of theta given x."""
-        return posterior(self._known_prior(), x, self._exposure(exposure))
+        return posterior(self._given_prior(), x, self._known(known, words), channel=self.channel)
 
-    def predict(self, x: ArrayLike, exposure: ArrayLike | None = None, future: ArrayLike = 1.0) -> Predictive:
-        """The distribution of the next count over exposure `future`, given x."""
-        return predictive(self._known_prior(), x, self._exposure(exposure), future)
+    def predict(
+        self,
+        x: ArrayLike,
+        known: ArrayLike | None = None,
+        future: ArrayLike | None = None,
+        **words: ArrayLike | None,
+    ) -> Predictive:
+        """The distribution of the next observation given x; `future` is what will be known about it.
+
+        That is its exposure or its number of trials, 1 where nothing is said, or its standard error.
+        """
+        return predictive(self._given_prior(), x, self._known(known, words), future, channel=self.channel)
+
+    def __str__(self) -> str:
+        units = "" if self.units is None else f" of {self.units:,} units"
+        found = "" if self.prior is None else f": {self.prior!r}"
+        doubt = "" if self.convergence is None or self.convergence.reached else ", not converged"
+        return f"{self.method}{units}, {self.channel.name}{found}{doubt}"
+
+    def summary(self) -> str:
+        """The fit as a person reads it, a line each: method, channel, units, log-likelihood, prior, convergence."""
+        likelihood = self.log_likelihood
+        lines = {
+            "method": self.method,
+            "channel": f"{self.channel.name}: {self.channel.words.xs} with {self.channel.keyword}",
+            "units": "not recorded" if self.units is None else f"{self.units:,}",
+            "log-likelihood": "not recorded" if likelihood is None else f"{likelihood:,.3f}",
+            "prior": repr(self.prior),
+            "convergence": "no iterations" if self.convergence is None else str(self.convergence),
+        }
+        if not self.channel.complete and isinstance(self.prior, Prior) and self.tally is not None:
+            further = float(self.prior.weights @ units_to_come(self.prior.atoms, self.tally))
+            number = f"{further:,.0f} further units" if np.isfinite(further) else "too many units to count"
+            lines["never seen"] = f"{number}: eb.unseen(rule) gives an interval"
+        if self.prior is None:
+            lines |= {"prior": f"none: {self.method} estimates without one", "log-likelihood": "none without a prior"}
+        return "\n".join(f"{name:<15} {text}" for name, text in lines.items())
 
     @abstractmethod
-    def at_exposure(self, exposure: float) -> Self:
-        """The same fit in other units: every fitted unit had this exposure instead of 1, so rates shrink by it."""
+    def rescaled(self, scale: float, known: float) -> Self:
+        """The same fit in other units: theta times `scale`, for units about which `known` is known."""
 
     @abstractmethod
-    def _estimate(self, x: Floats, exposure: Floats) -> Floats:
-        """The answers to whole numbers x, at exposures of the same shape or at one exposure."""
+    def _estimate(self, x: Floats, known: Floats) -> Floats:
+        """The answers to observations x, with what is known of the same shape or one number for all."""
 
     @abstractmethod
     def _content(self) -> dict[str, Any]: ...
@@ -112,17 +168,20 @@ class Rule(ABC):
     @abstractmethod
     def _from_content(cls, content: dict[str, Any], **common: Any) -> Rule: ...
 
-    def _exposure(self, exposure: ArrayLike | None) -> ArrayLike:
-        if exposure is not None:
-            return exposure
-        if self.exposure is None:
-            raise ExposureError("the fitted units had unequal exposures: give those of the units you ask about, too")
-        return self.exposure
+    def _known(self, known: ArrayLike | None, words: dict[str, ArrayLike | None]) -> ArrayLike:
+        about: ArrayLike | None = pick(known, words, self.channel)[1]
+        if about is not None:
+            return about
+        if self.known is None:
+            raise KnownError(
+                f"the fitted units had unequal {self.channel.words.knowns}: give those of the units you ask about, too"
+            )
+        return self.known
 
-    def _known_prior(self) -> AnyPrior:
+    def _given_prior(self) -> AnyPrior:
         if self.prior is None:
             raise NoPriorError(
-                f"{self.method} estimates rates without a prior, so it has no posterior; "
+                f"{self.method} estimates {self.channel.words.thetas} without a prior, so it has no posterior; "
                 "use a method that has one, such as priorformer or npmle"
             )
         return self.prior
@@ -134,7 +193,10 @@ class Rule(ABC):
             "version": VERSION,
             "kind": self.kind,
             "method": self.method,
-            "exposure": self.exposure,
+            "channel": self.channel.name,
+            "known": self.known,
+            "units": self.units,
+            "log_likelihood": self.log_likelihood,
             "convergence": None if self.convergence is None else asdict(self.convergence),
             "content": self._content(),
         }
@@ -158,28 +220,45 @@ class Rule(ABC):
         """The rule that `record` wrote down; complaints name the path it came from."""
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise InputError(f"{path} is not a saved rule: write one with rule.save(path)")
-        kind = str(record.get("kind"))
+        kind, version = str(record.get("kind")), record.get("version")
         if kind in HOMES:
             import_module(HOMES[kind])
-        if record.get("version") != VERSION or kind not in Rule._kinds:
+        if version not in (1, VERSION) or kind not in Rule._kinds:
             raise InputError(
-                f"{path} holds a rule of kind {kind!r}, version {record.get('version')!r}, "
+                f"{path} holds a rule of kind {kind!r}, version {version!r}, "
                 "which this ebformer cannot read: install the version that wrote it"
             )
         try:
-            convergence = None if record["convergence"] is None else Convergence(**record["convergence"])
-            exposure = None if record["exposure"] is None else float(exposures(record["exposure"])[0])
-            common = {"method": record["method"], "exposure": exposure, "convergence": convergence}
-            return Rule._kinds[kind]._from_content(record["content"], **common)
+            # Files of version 1 hold rules for Poisson counts, and nothing about what was fitted.
+            return Rule._kinds[kind]._from_content(
+                record["content"], **_common(record if version == VERSION else {**record, "known": record["exposure"]})
+            )
         except WeightsError:
             raise
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"{path} is damaged, for a rule of kind {kind!r}, at {error}: save it again") from error
 
 
+def _common(record: dict[str, Any]) -> dict[str, Any]:
+    """What rules of every kind have, from a record."""
+    of, known, convergence = record.get("channel", POISSON.name), record["known"], record["convergence"]
+    if of not in CHANNELS:
+        raise ValueError(f"channel {of!r}")
+    if known is not None:
+        known = float(known)
+        check_known(channel(of), np.asarray(known), channel(of).keyword)
+    return {
+        "method": record["method"],
+        "channel": channel(of),
+        "known": known,
+        "convergence": None if convergence is None else Convergence(**convergence),
+        "as_saved": (record.get("units"), record.get("log_likelihood")),
+    }
+
+
 @dataclass(frozen=True)
 class BayesRule(Rule):
-    """The Bayes rule of an estimated prior: answers for any x and any exposure, with posterior and predictions.
+    """The Bayes rule of an estimated prior: answers for any x and whatever is known, with posterior and predictions.
 
     >>> rule = BayesRule("oracle", Prior([1.0, 3.0], [0.5, 0.5]))
     >>> rule([0, 9]).round(3)
@@ -196,44 +275,50 @@ class BayesRule(Rule):
         """The prior this rule is the Bayes rule of."""
         return self.mixing
 
-    def at_exposure(self, exposure: float) -> Self:
-        """Rates per unit of exposure: the prior shrinks by the same factor."""
-        return replace(self, mixing=self.mixing.scaled(1.0 / exposure), exposure=exposure)
+    def rescaled(self, scale: float, known: float) -> Self:
+        """The prior is scaled by the same factor."""
+        return replace(self, mixing=self.mixing.scaled(scale), known=known)
 
-    def _estimate(self, x: Floats, exposure: Floats) -> Floats:
-        return bayes_rule(self.mixing, x, exposure)
+    def _estimate(self, x: Floats, known: Floats) -> Floats:
+        return bayes_rule(self.mixing, x, known, channel=self.channel)
 
     def _content(self) -> dict[str, Any]:
-        if isinstance(self.mixing, GammaPrior):
-            return {"gamma": {"shape": self.mixing.shape, "rate": self.mixing.rate}}
+        if isinstance(self.mixing, ConjugatePrior):
+            return {self.mixing.name: self.mixing.parameters()}
         found = {"atoms": self.mixing.atoms.tolist(), "weights": self.mixing.weights.tolist()}
         return {"grid": found} if isinstance(self.mixing, GridPrior) else found
 
     @classmethod
     def _from_content(cls, content: dict[str, Any], **common: Any) -> BayesRule:
-        if "gamma" in content:
-            return cls(mixing=GammaPrior(**content["gamma"]), **common)
-        kind, found = (GridPrior, content["grid"]) if "grid" in content else (Prior, content)
-        return cls(mixing=kind(found["atoms"], found["weights"]), **common)
+        of: Channel = common["channel"]
+        mixing: AnyPrior
+        if of.conjugate in content:
+            mixing = of.conjugate_prior(**content[of.conjugate])
+        elif "grid" in content:
+            mixing = GridPrior(content["grid"]["atoms"], content["grid"]["weights"], of)
+        else:
+            mixing = Prior(content["atoms"], content["weights"])
+        return cls(mixing=admitted(mixing, of), **common)
 
 
 @dataclass(frozen=True)
 class CurveRule(Rule):
-    """A rule without a prior: a curve over counts, for units that share one exposure. Subclasses define `curve`."""
+    """A rule without a prior: a curve over x, for units about which the same is known. Subclasses define `curve`."""
 
     @abstractmethod
     def curve(self, x: Floats) -> Floats:
-        """The estimate of exposure * theta at every x, whole numbers [u]."""
+        """The estimate at every x [u] in natural units, such as exposure * theta."""
 
-    def at_exposure(self, exposure: float) -> Self:
-        """The same curve, divided by the exposure when it answers."""
-        return replace(self, exposure=exposure)
+    def rescaled(self, scale: float, known: float) -> Self:
+        """The same curve, in the units of what is known when it answers."""
+        return replace(self, known=known)
 
-    def _estimate(self, x: Floats, exposure: Floats) -> Floats:
-        assert self.exposure is not None  # no method that draws a curve takes unequal exposures
-        if not bool(np.all(exposure == self.exposure)):
-            raise ExposureError(
-                f"{self.method} was fitted at exposure {self.exposure:g} and cannot answer for another; "
+    def _estimate(self, x: Floats, known: Floats) -> Floats:
+        assert self.known is not None  # no method that draws a curve takes units that differ
+        if not bool(np.all(known == self.known)):
+            raise KnownError(
+                f"{self.method} was fitted at {self.channel.keyword} {self.known:g} and cannot answer for another; "
                 "use a method with a prior, such as priorformer or npmle"
             )
-        return self.curve(x) / self.exposure
+        at, _, scale = self.channel.standard(x, self.known)
+        return self.curve(at) * scale

@@ -1,4 +1,4 @@
-"""`EmpiricalBayes`: the methods as one scikit-learn estimator, exposure passed as metadata."""
+"""`EmpiricalBayes`: the methods as one scikit-learn estimator; what is known of the units is metadata."""
 
 from __future__ import annotations
 
@@ -11,54 +11,78 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from ebformer.binning import coarsened
+from ebformer.channels import pick
+from ebformer.channels.base import Channel
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.catalogue import DEFAULT, find
-from ebformer.tally import Tally, exposures
+from ebformer.estimators.catalogue import default_method, find
+from ebformer.tally import Tally, known_numbers
 
 
 class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
-    """Learns the prior of many counts in `fit` and answers with E[theta | x] in `predict`.
+    """Learns the prior of many units in `fit` and answers with E[theta | x] in `predict`.
 
-    X [n, p] holds the counts of n units, usually with p = 1; further columns are fitted apart, y is ignored. Exposures
-    are metadata, one per unit: `fit(X, exposure=games)`, `predict(X, exposure=games)`, and inside a pipeline
-    `set_fit_request(exposure=True)` and `set_predict_request(exposure=True)`. The fitted rules, one per column, are
-    `rules_`.
+    X [n, p] holds the observations of n units, usually with p = 1; further columns are fitted apart, y is ignored. What
+    is known of the units is metadata, one number each, and its name picks the channel: `fit(X, exposure=games)` for
+    counts, `fit(X, trials=at_bats)` for successes, `fit(X, se=errors)` for effects, and the same in `predict`. Inside a
+    pipeline it is routed by `set_fit_request(exposure=True)` and `set_predict_request(exposure=True)`. The fitted
+    rules, one per column, are `rules_`. `method=None` is the default method of the channel.
 
     >>> model = EmpiricalBayes(method="gamma").fit([[0], [0], [1], [2], [9]])
     >>> model.predict([[0], [9]]).shape
     (2,)
+    >>> EmpiricalBayes(method="beta").fit([[3], [9]], trials=[10, 12]).predict([[5]], trials=10).shape
+    (1,)
     """
 
-    def __init__(self, method: str | Estimator = DEFAULT) -> None:
+    def __init__(self, method: str | Estimator | None = None) -> None:
         self.method = method
 
-    def fit(self, X: ArrayLike, y: object = None, exposure: ArrayLike | None = None) -> Self:
-        """Fit the method to every column of counts."""
-        counts = self._counts(X, reset=True)
-        method = find(self.method)
-        self.rules_ = [method(coarsened(Tally.of(column, exposure))) for column in counts.T]
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        exposure: ArrayLike | None = None,
+        trials: ArrayLike | None = None,
+        se: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the method to every column of observations."""
+        channel, known = pick(None, {"exposure": exposure, "trials": trials, "se": se})
+        columns = self._observations(X, channel, reset=True)
+        method = find(default_method(channel) if self.method is None else self.method)
+        self.rules_ = [method(coarsened(Tally.of(column, known, channel=channel))) for column in columns.T]
         return self
 
-    def predict(self, X: ArrayLike, exposure: ArrayLike | None = None) -> NDArray[np.float64]:
-        """E[theta | x], [n] for one column and [n, p] for more; exposures may be left out where units shared one."""
+    def predict(
+        self,
+        X: ArrayLike,
+        exposure: ArrayLike | None = None,
+        trials: ArrayLike | None = None,
+        se: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """E[theta | x], [n] for one column and [n, p] for more; what is known may be left out where units shared it."""
         check_is_fitted(self)
-        if exposure is None and self.rules_[0].exposure is None:
+        channel = self.rules_[0].channel
+        _, known = pick(None, {"exposure": exposure, "trials": trials, "se": se}, channel)
+        if known is None and self.rules_[0].known is None:
+            word, knowns = channel.keyword, channel.words.knowns
             raise InputError(
-                "the fitted units had unequal exposures: give predict the exposures of these units too "
-                "(in a pipeline, set_predict_request(exposure=True))"
+                f"the fitted units had unequal {knowns}: give predict the {knowns} of these units too "
+                f"(in a pipeline, set_predict_request({word}=True))"
             )
-        counts = self._counts(X, reset=False)
-        t = None if exposure is None else exposures(exposure)
-        if t is not None and t.size not in (1, len(counts)):  # rules broadcast, units do not
-            raise InputError(f"exposure has {t.size} entries but X has {len(counts)} rows: give one per unit")
-        answers = [rule(column, t) for rule, column in zip(self.rules_, counts.T, strict=True)]
+        columns = self._observations(X, channel, reset=False)
+        about = None if known is None else known_numbers(channel, known)
+        if about is not None and about.size not in (1, len(columns)):  # rules broadcast, units do not
+            word = channel.keyword
+            raise InputError(f"{word} has {about.size} entries but X has {len(columns)} rows: give one per unit")
+        answers = [rule(column, about) for rule, column in zip(self.rules_, columns.T, strict=True)]
         return answers[0] if len(answers) == 1 else np.stack(answers, axis=1)
 
-    def _counts(self, X: ArrayLike, reset: bool) -> NDArray[Any]:
-        counts: NDArray[Any] = validate_data(self, X, reset=reset)
-        check_non_negative(counts, type(self).__name__)
-        return counts
+    def _observations(self, X: ArrayLike, channel: Channel, reset: bool) -> NDArray[Any]:
+        observations: NDArray[Any] = validate_data(self, X, reset=reset)
+        if channel.domain[0] == 0.0:
+            check_non_negative(observations, type(self).__name__)
+        return observations
 
     def __sklearn_tags__(self) -> Tags:
         tags: Any = super().__sklearn_tags__()

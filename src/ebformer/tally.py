@@ -10,66 +10,84 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ebformer.errors import ExposureError, InputError
-
-LARGEST = 2**53
-"""The largest count: beyond it a float64 no longer tells neighbouring whole numbers apart."""
+from ebformer.channels import POISSON, pick
+from ebformer.channels.base import LARGEST_WHOLE, Channel
+from ebformer.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Distinct observations and how many units showed each: a sufficient statistic, since order is irrelevant.
+    """The data and their channel: distinct observations and how many units showed each; order is irrelevant.
 
-    `values` int64 [u], `multiplicity` int64 [u] and, where units differ, `exposure` float64 [u], sorted by value and
-    then exposure. Equal observations given twice add up; an observation that no unit showed is left out. Exposure 1 for
-    everybody is the same as no exposure.
+    `values` [u] (int64, or float64 where observations are continuous), `multiplicity` int64 [u] and `known` float64
+    [u], sorted by value and then by what is known. Equal observations given twice add up; an observation that no unit
+    showed is left out. One keyword says what is known and so picks the channel: exposure= (Poisson counts; 1 for all
+    where nothing is said), trials= (binomial successes) or se= (effects with normal noise).
 
     >>> tally = Tally.of([0, 0, 3, 1, 0])
     >>> tally.values.tolist(), tally.multiplicity.tolist(), tally.n
     ([0, 1, 3], [3, 1, 1], 5)
     >>> tally == Tally([0, 1, 3], [3, 1, 1])
     True
-    >>> Tally.of([4, 4], exposure=[1.0, 2.0]).common_exposure is None
+    >>> Tally.of([4, 4], exposure=[1.0, 2.0]).common is None
     True
+    >>> Tally.of([18, 17, 16], trials=45)
+    Tally(n=3, 3 distinct successes from 16 to 18, out of 45 trials)
     """
 
-    values: NDArray[np.int64]
+    values: NDArray[Any]
     multiplicity: NDArray[np.int64]
-    exposure: NDArray[np.float64] | None = None
+    known: NDArray[np.float64]
+    channel: Channel
 
-    def __init__(self, values: ArrayLike, multiplicity: ArrayLike, exposure: ArrayLike | None = None) -> None:
-        x = whole_numbers(values, "values")
+    def __init__(
+        self,
+        values: ArrayLike,
+        multiplicity: ArrayLike,
+        known: ArrayLike | None = None,
+        *,
+        channel: Channel | None = None,
+        **words: ArrayLike | str | None,
+    ) -> None:
+        channel, about = pick(known, words, channel)
+        x = observed(channel, values, "values")
         m = whole_numbers(multiplicity, "multiplicity")
         _same_length(m, "multiplicity", x, "values")
-        t = None if exposure is None else _spread(exposures(exposure), x)
+        k = _known_of(channel, about, x)
         seen = m > 0
         if not seen.any():
             raise InputError("every multiplicity is zero: a tally needs at least one unit")
-        if float(m.sum(dtype=np.float64)) > LARGEST:
+        if float(m.sum(dtype=np.float64)) > LARGEST_WHOLE:
             raise InputError("the multiplicities add up to more than 2^53 units: tally at most that many")
-        x, m, t = _gather(x[seen], m[seen], None if t is None else t[seen])
-        for array in (x, m, t):
-            if array is not None:
-                array.flags.writeable = False
-        object.__setattr__(self, "values", x)
-        object.__setattr__(self, "multiplicity", m)
-        object.__setattr__(self, "exposure", None if t is None or bool(np.all(t == 1.0)) else t)
+        x, m, k = _gather(x[seen], m[seen], k[seen])
+        for array in (x, m, k):
+            array.flags.writeable = False
+        for name, value in (("values", x), ("multiplicity", m), ("known", k), ("channel", channel)):
+            object.__setattr__(self, name, value)
 
     @classmethod
-    def of(cls, counts: ArrayLike, exposure: ArrayLike | None = None) -> Tally:
-        """Tally one count per unit, with one exposure per unit where units differ.
+    def of(
+        cls,
+        x: ArrayLike,
+        known: ArrayLike | None = None,
+        *,
+        channel: Channel | None = None,
+        **words: ArrayLike | str | None,
+    ) -> Tally:
+        """Tally one observation per unit, with what is known of each where units differ.
 
         >>> Tally.of([2, 0, 2]).multiplicity.tolist()
         [1, 2]
+        >>> Tally.of([0.3, -1.2], se=[0.5, 0.1]).channel
+        Normal()
         """
-        x = whole_numbers(counts, "counts")
-        if exposure is not None:
-            return cls(x, np.ones_like(x), exposure)
-        if int(x.max()) <= 4 * x.size + 65536:
-            frequency = np.bincount(x)
+        channel, about = pick(known, words, channel)
+        values = observed(channel, x, channel.words.xs)
+        if about is None and channel.whole and int(values.max()) <= 4 * values.size + 65536:
+            frequency = np.bincount(values)
             seen = np.flatnonzero(frequency)
-            return cls(seen, frequency[seen])
-        return cls(*np.unique(x, return_counts=True))
+            return cls(seen, frequency[seen], channel=channel)
+        return cls(values, np.ones(values.size, dtype=np.int64), about, channel=channel)
 
     @property
     def n(self) -> int:
@@ -77,23 +95,25 @@ class Tally:
         return int(self.multiplicity.sum())
 
     @property
-    def common_exposure(self) -> float | None:
-        """The exposure that all units share, or None where they differ."""
-        if self.exposure is None:
-            return 1.0
-        first = float(self.exposure[0])
-        return first if bool(np.all(self.exposure == first)) else None
+    def x(self) -> NDArray[np.float64]:
+        """The values as float64 [u]."""
+        return self.values.astype(np.float64)
 
     @property
-    def exposures(self) -> NDArray[np.float64]:
-        """The exposure of each observation, ones where none was given."""
-        return np.ones(self.values.size) if self.exposure is None else self.exposure
+    def common(self) -> float | None:
+        """What is known of all units alike, such as their exposure, or None where they differ."""
+        first = float(self.known[0])
+        return first if bool(np.all(self.known == first)) else None
 
-    def unexposed(self) -> Tally:
-        """The same values with the common exposure dropped."""
-        if self.common_exposure is None:
-            raise ExposureError("these units have unequal exposures, which cannot be dropped")
-        return Tally(self.values, self.multiplicity)
+    @property
+    def exposure(self) -> NDArray[np.float64] | None:
+        """What is known, or None where it is the usual: exposure 1 for everybody."""
+        return None if self.common is not None and self.common == self.channel.usual else self.known
+
+    @property
+    def mean(self) -> float:
+        """The mean of all thetas, as far as their observations tell: sum x / sum known, or the mean effect."""
+        return float(self.channel.pooled(self.x, self.known, self.multiplicity / self.n))
 
     def __len__(self) -> int:
         return int(self.values.size)
@@ -102,60 +122,62 @@ class Tally:
         if not isinstance(other, Tally):
             return NotImplemented
         return (
-            np.array_equal(self.values, other.values)
+            self.channel == other.channel
+            and np.array_equal(self.values, other.values)
             and np.array_equal(self.multiplicity, other.multiplicity)
-            and np.array_equal(self.exposures, other.exposures)
+            and np.array_equal(self.known, other.known)
         )
 
     def __hash__(self) -> int:
-        return hash((self.values.tobytes(), self.multiplicity.tobytes(), self.exposures.tobytes()))
+        return hash((self.channel, self.values.tobytes(), self.multiplicity.tobytes(), self.known.tobytes()))
 
     def __repr__(self) -> str:
-        low, high = int(self.values.min()), int(self.values.max())
+        low, high = self.values.min(), self.values.max()
+        words = self.channel.words
         seen = (
-            f"1 distinct observation, {low}"
+            f"1 distinct {words.x}, {low:.6g}"
             if len(self) == 1
-            else f"{len(self)} distinct observations from {low} to {high}"
+            else f"{len(self):,} distinct {words.xs} from {low:.6g} to {high:.6g}"
         )
-        return f"Tally(n={self.n:,}, {seen}{'' if self.exposure is None else ', with exposure'})"
+        return f"Tally(n={self.n:,}, {seen}{self.channel.about(self.common)})"
 
 
-def whole_numbers(numbers: ArrayLike, name: str) -> NDArray[np.int64]:
-    """A non-empty vector of whole numbers in [0, 2^53], or an `InputError` that names the first offender.
+def observed(channel: Channel, numbers: ArrayLike, name: str) -> NDArray[Any]:
+    """A non-empty vector of numbers that the channel can have produced, or an `InputError` that names the offender.
 
-    >>> whole_numbers([3.0, 4], "counts").tolist()
+    >>> observed(POISSON, [3.0, 4], "counts").tolist()
     [3, 4]
-    >>> whole_numbers([3, -1], "counts")
+    >>> observed(POISSON, [3, -1], "counts")
     Traceback (most recent call last):
     ...
     ebformer.errors.InputError: counts[1] is -1: give whole numbers of at least 0
     """
     array = _vector(numbers, name)
-    if array.dtype.kind in "iu":
-        bad = (array < 0) | (array > LARGEST)
-    else:
-        with np.errstate(invalid="ignore"):
-            bad = ~((array >= 0) & (array <= LARGEST) & (array == np.floor(array)))
+    bad = ~channel.possible(array)
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
-        limit = "of at most 2^53" if array[at] > LARGEST and np.isfinite(array[at]) else "of at least 0"
         given = f"{array[at]}" if array.dtype.kind in "iu" else f"{array[at]:.17g}"
-        raise InputError(f"{name}[{at}] is {given}: give whole numbers {limit}")
-    return array.astype(np.int64)
+        raise InputError(f"{name}[{at}] is {given}: {channel.ask(array[at])}")
+    return array.astype(np.int64 if channel.whole else np.float64)
 
 
-def exposures(numbers: ArrayLike) -> NDArray[np.float64]:
-    """A non-empty vector of positive finite exposures, or an `InputError` that names the first offender.
+def known_numbers(channel: Channel, numbers: ArrayLike) -> NDArray[np.float64]:
+    """A non-empty vector of what can be known of units, or an `InputError` that names the first offender.
 
-    >>> exposures([1, 0.5]).tolist()
+    >>> known_numbers(POISSON, [1, 0.5]).tolist()
     [1.0, 0.5]
     """
-    array = _vector(numbers, "exposure").astype(np.float64)
-    bad = ~((array > 0) & (array < np.inf))
+    array = _vector(numbers, channel.keyword).astype(np.float64)
+    bad = ~channel.possible_known(array)
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
-        raise InputError(f"exposure[{at}] is {array[at]:g}: give positive finite numbers")
+        raise InputError(f"{channel.keyword}[{at}] is {array[at]:g}: {channel.words.ask_known}")
     return array
+
+
+def whole_numbers(numbers: ArrayLike, name: str) -> NDArray[np.int64]:
+    """A non-empty vector of whole numbers in [0, 2^53], or an `InputError` that names the first offender."""
+    return observed(POISSON, numbers, name)
 
 
 def _vector(numbers: ArrayLike, name: str) -> NDArray[Any]:
@@ -182,12 +204,22 @@ def _vector(numbers: ArrayLike, name: str) -> NDArray[Any]:
     return array if array.dtype.kind in "iu" else array.astype(np.float64, copy=False)
 
 
-def _spread(t: NDArray[np.float64], x: NDArray[np.int64]) -> NDArray[np.float64]:
-    """One exposure per observation: a single one is shared by all."""
-    if t.size == 1:
-        return np.full(x.size, t[0])
-    _same_length(t, "exposure", x, "counts")
-    return t
+def _known_of(channel: Channel, known: ArrayLike | None, x: NDArray[Any]) -> NDArray[np.float64]:
+    """What is known of each observation: a single number is shared by all."""
+    if known is None:
+        if channel.usual is None:
+            raise InputError(f"{channel.words.xs} need {channel.keyword}=: {channel.words.ask_known}")
+        return np.full(x.size, channel.usual)
+    k = known_numbers(channel, known)
+    if k.size == 1:
+        k = np.full(x.size, k[0])
+    _same_length(k, channel.keyword, x, channel.words.xs)
+    bad = np.flatnonzero(~channel.possible_pair(x.astype(np.float64), k))
+    if bad.size:
+        raise InputError(
+            f"{channel.words.xs}[{bad[0]}] is {x[bad[0]]:g} with {channel.keyword} {k[bad[0]]:g}: {channel.words.ask_x}"
+        )
+    return k
 
 
 def _same_length(a: NDArray[Any], a_name: str, b: NDArray[Any], b_name: str) -> None:
@@ -196,14 +228,12 @@ def _same_length(a: NDArray[Any], a_name: str, b: NDArray[Any], b_name: str) -> 
 
 
 def _gather(
-    x: NDArray[np.int64], m: NDArray[np.int64], t: NDArray[np.float64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64] | None]:
-    """Sort by value and exposure and add up the multiplicities of equal observations."""
-    order = np.argsort(x, kind="stable") if t is None else np.lexsort((t, x))
-    x, m, t = x[order], m[order], None if t is None else t[order]
+    x: NDArray[Any], m: NDArray[np.int64], known: NDArray[np.float64]
+) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.float64]]:
+    """Sort by value and what is known and add up the multiplicities of equal observations."""
+    order = np.argsort(x, kind="stable") if bool(np.all(known == known[0])) else np.lexsort((known, x))
+    x, m, known = x[order], m[order], known[order]
     first = np.ones(x.size, dtype=bool)
-    first[1:] = x[1:] != x[:-1]
-    if t is not None:
-        first[1:] |= t[1:] != t[:-1]
+    first[1:] = (x[1:] != x[:-1]) | (known[1:] != known[:-1])
     starts = np.flatnonzero(first)
-    return x[starts], np.add.reduceat(m, starts), None if t is None else t[starts]
+    return x[starts], np.add.reduceat(m, starts), known[starts]

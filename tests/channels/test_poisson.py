@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ebformer.channels.gamma import negative_binomial_cdf, negative_binomial_log_pmf
+from ebformer.channels.gamma_prior import negative_binomial_cdf, negative_binomial_log_pmf
 from ebformer.channels.poisson import Poisson, deviance
 
 getcontext().prec = 60

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ebformer as eb
-from ebformer.errors import ContractError, InputError
+from ebformer.errors import ContractError, InputError, KnownError
 from ebformer.estimators.catalogue import CATALOGUE, CLASSICAL, estimator, find
 from ebformer.estimators.contract import LAWS
 from ebformer.rule import BayesRule
@@ -41,7 +41,7 @@ def test_bare_counts_are_refused_with_the_way_to_tally_them(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:npmle-em has 300 nodes")
-@pytest.mark.parametrize("name", CLASSICAL)
+@pytest.mark.parametrize("name", [name for name in CLASSICAL if "poisson" in CATALOGUE[name].channels])
 def test_one_huge_count_among_a_billion_zeros(name: str) -> None:
     rule = CATALOGUE[name](eb.Tally([0, 10**5], [10**9, 1]))
     assert np.all(np.isfinite(rule([0, 10**5])))
@@ -52,7 +52,7 @@ def test_one_huge_count_among_a_billion_zeros(name: str) -> None:
 class Pooled(eb.Estimator):
     """Everybody is average: an honest method by a stranger, as in CONTRIBUTING.md."""
 
-    name, monotone, answers_unseen, unequal_exposure = "pooled", True, True, False
+    name, monotone, answers_unseen, unequal_known = "pooled", True, True, False
 
     def fit(self, tally: eb.Tally) -> BayesRule:
         return BayesRule(self.name, eb.Prior([float(tally.values @ tally.multiplicity) / tally.n], [1.0]))
@@ -68,10 +68,12 @@ class Restless(Pooled):
 class Boastful(Pooled):
     """Promises to use exposures, and falls over them."""
 
-    unequal_exposure = True
+    unequal_known = True
 
     def fit(self, tally: eb.Tally) -> BayesRule:
-        return BayesRule(self.name, eb.Prior([tally.unexposed().n / 7.0], [1.0]))
+        if tally.common is None:
+            raise KnownError("these units have unequal exposures")
+        return super().fit(tally)
 
 
 class FallingRule(eb.Mle()(eb.Tally.of([0])).__class__):  # type: ignore[misc]
@@ -118,7 +120,7 @@ def test_a_method_that_has_nothing_but_a_fit_promises_nothing() -> None:
             return BayesRule(self.name, eb.Prior([tally.values @ tally.multiplicity / tally.n / 2], [1.0]))
 
     method = Halved()
-    assert (method.name, method.monotone, method.answers_unseen, method.unequal_exposure) == ("halved", *[False] * 3)
+    assert (method.name, method.monotone, method.answers_unseen, method.unequal_known) == ("halved", *[False] * 3)
     assert eb.estimate([1, 3], method=method).tolist() == [1.0, 1.0]
     with pytest.raises(eb.EbformerError, match="halved treats all units alike and cannot use unequal exposures"):
         eb.estimate([1, 3], [1.0, 2.0], method=method)
@@ -209,14 +211,14 @@ class Remembering(Pooled):
     ("method", "law"),
     [
         (Remembering(), "the order of the units does not matter, but of .* at x = 0 it answers 1 and 2"),
-        (Remembering(), "one count of multiplicity k, but of .* it answers"),
+        (Remembering(), "are one of multiplicity k, but of .* it answers"),
         (Restless(), "the same tally gets the same answer, but of Tally"),
-        (Gappy(), "estimates are finite and not negative, but of .*: at x = 4 it answers nan"),
-        (Negative(), "estimates at unseen counts .* at x = 101 it answers -1"),
-        (Falling(), "never fall as the count grows, .* from x = 0 to 1 the estimate falls"),
+        (Gappy(), "estimates are finite and possible, but of .*: at x = 4 it answers nan"),
+        (Negative(), "estimates at unseen observations .* at x = 101.0 it answers -1"),
+        (Falling(), "never fall as the observation grows, .* from x = 0.0 to 1.0 the estimate falls"),
         (Single(), "float64 arrays in the shape of the question, but of .* the answer is of float32"),
-        (Deaf(), "a common exposure t divides .* at x = 0 it is 5.725, not 2.29"),
-        (Boastful(), "unequal exposures are used where promised .*: they are refused"),
+        (Deaf(), "follow a change of units.* at x = 0 it is 5.725, not 2.29"),
+        (Boastful(), "unequal exposures, trials or errors are used where promised .*: they are refused"),
         (Doubtful(), "the posterior mean is the estimate, .*: its mean differs"),
         (Forgetful(), "a rule that was saved and loaded answers the same, but of .* it answers"),
     ],
@@ -253,11 +255,11 @@ def test_an_unknown_name_gets_the_closest_one(name: str, complaint: str) -> None
 def test_what_is_no_name_and_no_prior_is_refused() -> None:
     with pytest.raises(InputError, match="None is no name of a method: give one as text, such as 'gamma'"):
         estimator(None)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="the prior of the oracle is 3: give a Prior or a GammaPrior"):
+    with pytest.raises(InputError, match="the prior of the oracle is 3: give a Prior or a conjugate one"):
         eb.Oracle(3)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("method", [None, eb.Gamma, 3])
+@pytest.mark.parametrize("method", [eb.Gamma, 3])
 def test_what_is_no_method_is_refused_wherever_one_is_asked_for(method: object) -> None:
     """The class itself above all, which scikit-learn has taught people to name and which needs its parentheses."""
     for ask in (lambda: eb.estimate([1, 2], method=method), lambda: eb.EmpiricalBayes(method).fit([[1], [2]])):

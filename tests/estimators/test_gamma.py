@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from ebformer.bayes.marginal import log_marginal
+from ebformer.channels.gamma_prior import GammaPrior
 from ebformer.estimators.gamma import Gamma, digamma_minus_log, maximum_likelihood
-from ebformer.prior import GammaPrior, Prior
+from ebformer.prior import Prior
 from ebformer.tally import Tally
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "royale_belge.json").read_text())
 
 
 def mean_log_likelihood(prior: GammaPrior | Prior, tally: Tally) -> float:
-    return float(tally.multiplicity @ log_marginal(prior, tally.values, tally.exposures)) / tally.n
+    return float(tally.multiplicity @ log_marginal(prior, tally.values, tally.known)) / tally.n
 
 
 def test_the_belgian_claims() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from ebformer.bayes.marginal import bayes_rule, likely_counts, mmse
+from ebformer.bayes.marginal import bayes_rule, likely, mmse
 from ebformer.channels.poisson import Poisson
 from ebformer.errors import InputError
 from ebformer.estimators.least_favourable import TOLERANCE, least_favourable
@@ -15,7 +15,7 @@ from ebformer.tally import Tally
 
 def largest_risk(prior: Prior, theta_max: float) -> float:
     """max E_theta (theta - theta_G(x))^2 over [0, theta_max]: a fine grid, then golden section around its best."""
-    x = np.concatenate(likely_counts(Prior([0.0, theta_max], [0.5, 0.5])))
+    x = np.concatenate([x for x, _ in likely(Prior([0.0, theta_max], [0.5, 0.5]))])
     t = bayes_rule(prior, x)
 
     def risk(theta: float) -> float:

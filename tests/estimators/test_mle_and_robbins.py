@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebformer.bayes.marginal import bayes_rule, log_marginal
-from ebformer.errors import ExposureError, InputError
+from ebformer.channels.gamma_prior import GammaPrior
+from ebformer.errors import InputError, KnownError
 from ebformer.estimators.mle import Mle
 from ebformer.estimators.robbins import Robbins
-from ebformer.prior import GammaPrior
 from ebformer.tally import Tally
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "royale_belge.json").read_text())
@@ -88,5 +88,5 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, object]) -> N
 
 
 def test_unequal_exposures_are_refused_in_one_sentence() -> None:
-    with pytest.raises(ExposureError, match=r"robbins treats all units alike .* such as priorformer, npmle or gamma"):
+    with pytest.raises(KnownError, match=r"robbins treats all units alike .* such as priorformer, npmle or gamma"):
         Robbins()(Tally.of([1, 2], exposure=[1.0, 2.0]))

@@ -23,8 +23,8 @@ from ebformer.tally import Tally
 
 def independent_gap(tally: Tally, prior: Prior, theta_max: float = np.inf, spacing: float = 0.005) -> float:
     """max D - 1 over a fine grid in sqrt(theta), refined around its highest points."""
-    rates = tally.values / tally.exposures
-    finest = spacing / np.sqrt(tally.exposures.max())
+    rates = tally.values / tally.known
+    finest = spacing / np.sqrt(tally.known.max())
     root = np.arange(0.0, np.sqrt(min(rates.max(), theta_max)) + finest, finest)
     weight = (tally.multiplicity / tally.n) / (kernel(tally, prior.atoms) @ prior.weights)
     theta = np.minimum(root**2, theta_max)
@@ -122,8 +122,8 @@ def test_parts_on_their_own_are_the_whole(unequal: bool, theta_max: float) -> No
     parts, whole = maximise_by_parts(sample, tolerance(tally)), maximise(sample, tolerance(tally))
     assert max(parts.gap, whole.gap) <= tolerance(tally)
     x = tally.values
-    assert bayes_rule(parts.prior, x, tally.exposures) == pytest.approx(
-        bayes_rule(whole.prior, x, tally.exposures), rel=1e-5, abs=1e-6
+    assert bayes_rule(parts.prior, x, tally.known) == pytest.approx(
+        bayes_rule(whole.prior, x, tally.known), rel=1e-5, abs=1e-6
     )
     atoms = np.maximum(parts.atoms, sample.low)  # 0 is represented by a theta beside it
     lattice, f = sample.lattice(), sample.kernel(atoms) @ parts.weights
@@ -169,7 +169,7 @@ def test_exposures_over_six_decades_are_certified() -> None:
     rule = Npmle()(tally)
     assert rule.convergence.reached
     assert len(rule.prior) < len(tally)
-    assert rule.prior.atoms[-1] <= (tally.values / tally.exposures).max()
+    assert rule.prior.atoms[-1] <= (tally.values / tally.known).max()
 
 
 def test_exposure_gap_is_what_an_independent_grid_finds() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from ebformer.bayes.marginal import bayes_rule
 from ebformer.check import ModelWarning
-from ebformer.errors import EbformerError, ExposureError, InputError, NoPriorError, WeightsError
+from ebformer.errors import EbformerError, InputError, KnownError, NoPriorError, WeightsError
 from ebformer.estimators.contract import check_estimator
 from ebformer.estimators.pretrained import Pretrained, excess_over_mean
 from ebformer.estimators.priorformer import Priorformer
@@ -27,7 +27,7 @@ from ebformer.networks.estimates import OutsideTrainingRange
 from ebformer.networks.weights import Weights
 from ebformer.prior import Prior
 from ebformer.rule import Rule
-from ebformer.tables.shrinking import shrink
+from ebformer.tables.frames import shrink
 from ebformer.tally import Tally
 
 CONFIG = Architecture(layers=4, width=16, heads=4)
@@ -76,7 +76,7 @@ def test_a_common_exposure_divides_the_rates_and_others_are_refused(folder: Path
     network = Pretrained("tiny")
     exposed = network(Tally(TALLY.values, TALLY.multiplicity, np.full(len(TALLY), 4.0)))
     np.testing.assert_allclose(exposed([0, 9, 99]), network(TALLY)([0, 9, 99]) / 4)
-    with pytest.raises(ExposureError):
+    with pytest.raises(KnownError):
         network(Tally.of([3, 4], exposure=[1.0, 2.0]))
     with pytest.raises(NoPriorError):
         exposed.posterior(3)

@@ -8,11 +8,12 @@ import pytest
 
 import ebformer as eb
 from ebformer.check import ModelWarning, model_check
-from ebformer.tables.checking import check_fit, verdict_of, warnings_of
+from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns
-from ebformer.tables.fit import fit_table, narrow_intervals, remarks
+from ebformer.tables.fit import fit_table
+from ebformer.tables.frames import shrink, source_of
 from ebformer.tables.observations import observe
-from ebformer.tables.shrinking import shrink, source_of
+from ebformer.tables.remarks import about_narrow_intervals, remarks
 
 
 def two_kinds(n: int = 2_000) -> pl.DataFrame:
@@ -23,10 +24,10 @@ def two_kinds(n: int = 2_000) -> pl.DataFrame:
 
 def test_a_method_that_does_not_fit_is_told_from_a_model_that_does_not() -> None:
     observations = observe(source_of(two_kinds()), Columns("goals"))
-    for method, verdict in (("gamma", False), ("npmle", True)):
+    for method, fits in (("gamma", False), ("npmle", True)):
         checks = check_fit(fit_table(observations, eb.CATALOGUE[method]), observations, np.random.default_rng(0))
-        assert checks[None].fits is verdict, checks[None].sentence
-        if not verdict:
+        assert checks[None].fits is fits, checks[None].sentence
+        if not fits:
             assert (
                 "the prior that gamma found does not fit these counts, but the one of npmle does"
                 in checks[None].sentence
@@ -43,7 +44,7 @@ def test_groups_with_the_same_trouble_share_a_sentence() -> None:
     rounded = two_kinds().with_columns(goals=10 * (pl.col("goals") % 9 + 1))
     observations = observe(source_of(rounded), Columns("goals", group="team"))
     checks = check_fit(fit_table(observations, eb.CATALOGUE["npmle"]), observations, np.random.default_rng(0))
-    (sentence,) = warnings_of(checks, "team")
+    (sentence,) = departures(checks, "team")
     assert sentence.startswith("team a, b: most counts are multiples of 10")
 
 
@@ -72,7 +73,7 @@ def test_intervals_of_npmle_come_with_a_doubt() -> None:
     with pytest.warns(ModelWarning, match="intervals of npmle are too narrow"):
         shrink(table, "goals", method="npmle")
     observations = observe(source_of(table), Columns("goals"))
-    assert narrow_intervals(fit_table(observations, eb.CATALOGUE["gamma"])) == []
+    assert about_narrow_intervals(fit_table(observations, eb.CATALOGUE["gamma"])) == []
 
 
 def test_groups_that_fit_are_told_in_one_sentence_and_small_ones_are_no_proof() -> None:
@@ -87,7 +88,7 @@ def test_groups_that_fit_are_told_in_one_sentence_and_small_ones_are_no_proof() 
         table = pl.DataFrame({"group": group, "x": rng.poisson(rng.gamma(2.0, size=len(group)))})
         observations = observe(source_of(table), Columns("x", group="group"))
         checks = check_fit(fit_table(observations, eb.CATALOGUE["gamma"]), observations, rng)
-        assert verdict_of(checks) == sentence
+        assert verdict(checks, observations.columns.channel) == sentence
 
 
 def test_a_departure_that_only_a_crowd_can_show_is_not_called_a_fit_by_its_p_value() -> None:

@@ -1,22 +1,20 @@
-"""Exact Bayes for a prior and the Poisson channel: marginal, Bayes rule, posterior and mmse."""
+"""Marginal, Bayes rule, posterior and mmse of a prior and a channel."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, singledispatch
+from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
-from ebformer.bayes.posterior import DiscretePosterior, GammaPosterior, GridPosterior, Posterior
-from ebformer.bayes.posterior import Floats as Floats
-from ebformer.channels.gamma import negative_binomial_log_pmf
-from ebformer.channels.poisson import deviance, log_peak
+from ebformer.channels import POISSON, pick
+from ebformer.channels.base import Channel
+from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior
 from ebformer.errors import InputError
-from ebformer.prior import GammaPrior, GridPrior, Prior
-
-AnyPrior = Prior | GammaPrior
+from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
 
 ENTRIES = 2**21
 """Observations are weighed against all atoms in blocks of this many numbers, which bounds the memory."""
@@ -31,126 +29,187 @@ def at_once(prior: AnyPrior | None) -> int:
     return max(1, ENTRIES // len(prior)) if isinstance(prior, Prior) else ENTRIES
 
 
-def log_marginal(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Floats:
-    """log f_G(x) = log E_G[p(x | theta)], broadcasting x and exposure.
+def log_marginal(
+    prior: AnyPrior, x: ArrayLike, known: ArrayLike | None = None, *, channel: Channel | None = None, **words: Any
+) -> Floats:
+    """log f_G(x) = log E_G[p(x | theta)], broadcasting x and what is known.
 
     >>> log_marginal(Prior([1.0], [1.0]), [0, 1]).tolist()
     [-1.0, -1.0]
+    >>> np.exp(log_marginal(Prior([0.5], [1.0]), 1, trials=2)).round(12).item()
+    0.5
     """
-    return in_blocks(partial(_log_marginal, prior), prior, *observations(x, exposure))
+    channel, about = pick(known, words, channel)
+    at, about = observations(channel, x, about)
+    return in_blocks(partial(_log_marginal, admitted(prior, channel), channel), prior, at, about)
 
 
-def bayes_rule(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Floats:
-    """theta_G(x) = E[theta | x], which is (x + 1) f_G(x + 1) / f_G(x) at exposure 1.
+def marginal_cdf(prior: AnyPrior, channel: Channel, x: Floats, known: Floats) -> Floats:
+    """P(a unit shows at most x), for vectors x and known [u].
 
-    >>> bayes_rule(GammaPrior(2.0, 1.0), [0, 4]).tolist()
-    [1.0, 3.0]
+    >>> from ebformer.channels import POISSON
+    >>> prior = Prior([0.0, 2.0], [0.5, 0.5])
+    >>> marginal_cdf(prior, POISSON, np.zeros(1), np.ones(1)).round(4).item()  # (1 + e^-2) / 2
+    0.5677
     """
-    return in_blocks(lambda counts, t: _posterior(prior, counts, t).mean, prior, *observations(x, exposure))
+    if isinstance(prior, ConjugatePrior):
+        return prior.marginal_cdf(x, known)
+    return np.asarray(channel.cdf(x[:, None], prior.atoms, known[:, None]) @ prior.weights)
 
 
-def in_blocks(answer: Callable[[Floats, Floats], Floats], prior: AnyPrior, x: Floats, t: Floats) -> Floats:
+def bayes_rule(
+    prior: AnyPrior, x: ArrayLike, known: ArrayLike | None = None, *, channel: Channel | None = None, **words: Any
+) -> Floats:
+    """theta_G(x) = E[theta | x], which is (x + 1) f_G(x + 1) / f_G(x) for Poisson counts of exposure 1.
+
+    >>> bayes_rule(Prior([1.0, 3.0], [0.5, 0.5]), [0, 4]).round(3).tolist()
+    [1.238, 2.833]
+    """
+    picked, about = pick(known, words, channel)
+    at, about = observations(picked, x, about)
+    admitted(prior, picked)
+    return in_blocks(lambda x, known: _posterior(prior, picked, x, known).mean, prior, at, about)
+
+
+def in_blocks(answer: Callable[[Floats, Floats], Floats], prior: AnyPrior, x: Floats, known: Floats) -> Floats:
     """`answer` to observations of one shape, `at_once` of them at a time."""
     block = at_once(prior)
     if x.size <= block:
-        return answer(x, t)
-    parts = np.array_split(np.stack([x.ravel(), t.ravel()]), -(-x.size // block), axis=1)
+        return answer(x, known)
+    parts = np.array_split(np.stack([x.ravel(), known.ravel()]), -(-x.size // block), axis=1)
     return np.concatenate([answer(*part) for part in parts]).reshape(x.shape)
 
 
-def posterior(prior: AnyPrior, x: ArrayLike, exposure: ArrayLike = 1.0) -> Posterior:
+def posterior(
+    prior: AnyPrior, x: ArrayLike, known: ArrayLike | None = None, *, channel: Channel | None = None, **words: Any
+) -> Posterior:
     """The distribution of theta given x, for every x.
 
     >>> posterior(Prior([1.0, 3.0], [0.5, 0.5]), 0).exceeds(2.0).round(4).item()
     0.1192
     """
-    return _posterior(prior, *observations(x, exposure))
+    channel, about = pick(known, words, channel)
+    return _posterior(admitted(prior, channel), channel, *observations(channel, x, about))
 
 
-def mmse(prior: AnyPrior, exposure: float = 1.0) -> float:
+def mmse(prior: AnyPrior, known: float | None = None, *, channel: Channel | None = None, **words: Any) -> float:
     """E (theta - theta_G(x))^2: what even the oracle pays.
 
-    >>> mmse(GammaPrior(2.0, 1.0)), mmse(Prior([3.0], [1.0]))
-    (1.0, 0.0)
+    >>> mmse(Prior([3.0], [1.0])), round(mmse(Prior([0.0, 1.0], [0.5, 0.5]), trials=1), 6)
+    (0.0, 0.0)
     """
-    observations(0, exposure)
-    if isinstance(prior, GammaPrior):
-        return prior.shape * (1 + exposure / prior.rate) / (prior.rate + exposure) ** 2
+    channel, about = pick(known, words, channel)
+    about = float(usual_unless_given(channel, about))
+    check_known(channel, np.asarray(about), channel.keyword)
+    admitted(prior, channel)
+    if isinstance(prior, ConjugatePrior):
+        return prior.mmse(about)
     total = 0.0
-    for x in likely_counts(prior, exposure):
-        total += float(np.exp(log_marginal(prior, x, exposure)) @ posterior(prior, x, exposure).variance)
+    for x, weight in likely(prior, channel, about):
+        among = np.full(x.size, about)
+        share = weight * np.exp(_log_marginal(prior, channel, x, among))
+        total += float(share @ _posterior(prior, channel, x, among).variance)
     return total
 
 
-def likely_counts(prior: Prior, exposure: float = 1.0) -> list[NDArray[np.int64]]:
-    """The counts that carry all but 1e-15 of the marginal (by Chernoff's bound), in blocks that bound the memory.
+def likely(prior: Prior, channel: Channel = POISSON, known: float = 1.0) -> list[tuple[Floats, Floats]]:
+    """The channel's `nodes` that carry all but 1e-15 of the marginal, and their weights, in blocks that bound memory.
 
-    >>> [int(block[-1]) > 5 for block in likely_counts(Prior([1.0], [1.0]))]
+    >>> [float(x[-1]) > 5 for x, _ in likely(Prior([1.0], [1.0]))]
     [True]
     """
-    low, high = prior.atoms[0] * exposure, prior.atoms[-1] * exposure
-    first, last = max(0, int(low - 9 * np.sqrt(low))), int(high + 9 * np.sqrt(high) + 30)
-    return np.array_split(np.arange(first, last + 1), 1 + (last - first) // at_once(prior))
+    x, weight = channel.nodes(float(prior.atoms[0]), float(prior.atoms[-1]), known)
+    parts = np.array_split(np.arange(x.size), 1 + (x.size - 1) // at_once(prior))
+    return [(x[part], weight[part]) for part in parts]
 
 
-def observations(x: ArrayLike, exposure: ArrayLike) -> tuple[Floats, Floats]:
-    """Counts and exposures of one shape, checked.
+def usual_unless_given(channel: Channel, known: Any) -> Any:
+    """What is known, which may go without saying where the channel has a usual value."""
+    if known is None and channel.usual is None:
+        raise InputError(f"{channel.words.xs} need {channel.keyword}=: {channel.words.ask_known}")
+    return channel.usual if known is None else known
 
-    >>> counts, t = observations([0, 3], 2.0)
+
+def check_known(channel: Channel, known: Floats, name: str) -> None:
+    """An `InputError` that names the first number which cannot be known of a unit."""
+    bad = ~np.asarray(channel.possible_known(known))
+    if bad.any():
+        raise InputError(f"{name} is {known[bad].flat[0]:g}: {channel.words.ask_known}")
+
+
+def observations(channel: Channel, x: ArrayLike, known: ArrayLike | None) -> tuple[Floats, Floats]:
+    """Observations and what is known of them, of one shape, checked.
+
+    >>> from ebformer.channels import POISSON
+    >>> counts, t = observations(POISSON, [0, 3], 2.0)
     >>> counts.tolist(), t.tolist()
     ([0.0, 3.0], [2.0, 2.0])
     """
-    for name, given in (("x", x), ("exposure", exposure)):
+    known = usual_unless_given(channel, known)
+    for name, given in (("x", x), (channel.keyword, known)):
         if np.ma.is_masked(given):
             raise InputError(f"{name} has masked entries: leave such units out first")
     try:
-        counts, t = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(exposure, dtype=np.float64))
+        at, about = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(known, dtype=np.float64))
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"x and exposure must be numbers whose shapes fit: {error}") from error
-    bad = ~((counts >= 0) & (counts == np.floor(counts)) & (counts < np.inf))
+        raise InputError(f"x and {channel.keyword} must be numbers whose shapes fit: {error}") from error
+    bad = ~np.asarray(channel.possible(at))
     if bad.any():
-        raise InputError(f"x is {counts[bad].flat[0]:g}: give whole numbers of at least 0")
-    bad = ~((t > 0) & (t < np.inf))
+        raise InputError(f"x is {at[bad].flat[0]:g}: {channel.ask(at[bad].flat[0])}")
+    check_known(channel, about, channel.keyword)
+    bad = ~np.asarray(channel.possible_pair(at, about))
     if bad.any():
-        raise InputError(f"exposure is {t[bad].flat[0]:g}: give positive finite numbers")
-    return counts, t
+        pair = f"{at[bad].flat[0]:g} with {channel.keyword} {about[bad].flat[0]:g}"
+        raise InputError(f"x is {pair}: {channel.words.ask_x}")
+    return at, about
 
 
-@singledispatch
-def _log_marginal(prior: AnyPrior, x: Floats, t: Floats) -> Floats:
-    raise TypeError(f"no marginal for {type(prior).__name__}")
+def admits(channel: Channel, prior: AnyPrior) -> bool:
+    """Whether a prior is one of this channel's thetas.
+
+    >>> from ebformer.channels import POISSON
+    >>> admits(POISSON, Prior([-1.0], [1.0]))
+    False
+    """
+    if isinstance(prior, ConjugatePrior):
+        return prior.name == channel.conjugate
+    low, high = channel.domain
+    return bool(low <= prior.atoms[0] and prior.atoms[-1] <= high)
 
 
-@_log_marginal.register
-def _(prior: Prior, x: Floats, t: Floats) -> Floats:
-    log_p = -deviance(x[..., None], t[..., None] * prior.atoms)
-    return np.asarray(log_peak(x) + special.logsumexp(np.log(prior.weights) + log_p, axis=-1))
+def admitted(prior: AnyPrior, channel: Channel) -> AnyPrior:
+    """The prior, or an `InputError` where it is not one of this channel's thetas."""
+    if not admits(channel, prior):
+        low, high = channel.domain
+        raise InputError(
+            f"{prior!r} is no prior of {channel.words.thetas} here: give "
+            + (f"a {channel.conjugate} prior or " if channel.conjugate else "")
+            + f"atoms from {low:g} to {high:g}"
+        )
+    return prior
 
 
-@_log_marginal.register
-def _(prior: GammaPrior, x: Floats, t: Floats) -> Floats:
-    return negative_binomial_log_pmf(x, prior.shape, prior.shape * t / prior.rate)
+def _log_marginal(prior: AnyPrior, channel: Channel, x: Floats, known: Floats) -> Floats:
+    if isinstance(prior, ConjugatePrior):
+        return prior.log_marginal(x, known)
+    log_p = -channel.deviance(x[..., None], prior.atoms, known[..., None])
+    return np.asarray(channel.log_peak(x, known) + special.logsumexp(np.log(prior.weights) + log_p, axis=-1))
 
 
-@singledispatch
-def _posterior(prior: AnyPrior, x: Floats, t: Floats) -> Posterior:
-    raise TypeError(f"no posterior for {type(prior).__name__}")
-
-
-@_posterior.register
-def _(prior: Prior, x: Floats, t: Floats) -> Posterior:
-    log_w = np.log(prior.weights) - deviance(x[..., None], t[..., None] * prior.atoms)
+def _posterior(prior: AnyPrior, channel: Channel, x: Floats, known: Floats) -> Posterior:
+    if isinstance(prior, ConjugatePrior):
+        return prior.posterior(x, known)
+    deviance = channel.deviance(x[..., None], prior.atoms, known[..., None])
+    log_w = np.log(prior.weights) - deviance
     peak = log_w.max(axis=-1, keepdims=True)
-    # A prior whose only atom is 0 gives every x > 0 probability 0; the posterior then stays at the largest atom.
     impossible = np.isneginf(peak)
-    log_w = np.where(impossible, np.where(np.arange(len(prior)) == len(prior) - 1, 0.0, -np.inf), log_w)
+    if impossible.any():
+        # A prior such as one whose only atom is 0 gives some x probability 0: the posterior stays at the nearest atom.
+        nearest = np.abs(prior.atoms - channel.mle(x, known)[..., None])
+        nearest = np.arange(len(prior)) == nearest.argmin(axis=-1)[..., None]
+        log_w = np.where(impossible, np.where(nearest, 0.0, -np.inf), log_w)
     w = np.exp(log_w - np.where(impossible, 0.0, peak))
     w /= w.sum(axis=-1, keepdims=True)
     if isinstance(prior, GridPrior):
-        return GridPosterior(prior.atoms, w, prior.edges)
+        return GridPosterior(prior.atoms, w, prior.edges, prior.points)
     return DiscretePosterior(prior.atoms, w)
-
-
-@_posterior.register
-def _(prior: GammaPrior, x: Floats, t: Floats) -> Posterior:
-    return GammaPosterior(prior.shape + x, prior.rate + t)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 from ebformer.channels.base import Channel
 from ebformer.channels.poisson import Poisson
@@ -14,6 +15,7 @@ HOMES = {
     "poisson": "poisson.Poisson",
     "binomial": "binomial.Binomial",
     "normal": "normal.Normal",
+    "zero-truncated": "zero_truncated.ZeroTruncated",
 }
 """Every channel and where it is defined."""
 
@@ -40,17 +42,41 @@ def channels() -> list[Channel]:
     return [channel(name) for name in HOMES]
 
 
-def picked_by(keywords: Iterable[str], sign: dict[str, object] | None = None) -> Channel:
-    """The channel that these keywords pick, and no other.
+def pick(known: Any, words: Mapping[str, Any], channel: Channel | None = None) -> tuple[Channel, Any]:
+    """The channel and what is known of its units, from the one keyword that a caller wrote; None is not written.
 
-    >>> picked_by(["trials"]), picked_by([])
-    (Binomial(), Poisson())
+    >>> pick(None, {"trials": 45}), pick(None, {})
+    ((Binomial(), 45), (Poisson(), None))
+    >>> pick(None, {"trials": 45}, POISSON)
+    Traceback (most recent call last):
+    ...
+    ebformer.errors.InputError: these are counts with an exposure: give exposure=, not trials=
     """
-    given, told = set(keywords), dict(sign or {})
-    for each in channels():
-        if given <= {each.keyword} and told == dict([each.sign] if each.sign else []):
-            return each
-    known = ", ".join(dict.fromkeys(f"{each.keyword}=" for each in channels()))
-    signs = "".join(f" or {word}={value!r}" for word, value in (each.sign for each in channels() if each.sign))
-    unknown = ", ".join([*sorted(given), *told])
-    raise InputError(f"no channel goes with {unknown}: give one of {known}{signs}")
+    written = {word: value for word, value in words.items() if value is not None}
+    signs = {word for each in channels() if each.sign for word in each.sign[:1]}
+    keywords = [word for word in written if word not in signs]
+    sign = {word: value for word, value in written.items() if word in signs}
+    if len(keywords) > 1 or (keywords and known is not None):
+        raise InputError(f"{' and '.join([*['known'] * (known is not None), *keywords])} were given: give one of them")
+    if channel is None:
+        fitting = [
+            each
+            for each in channels()
+            if set(keywords) <= {each.keyword} and sign == dict([each.sign] if each.sign else [])
+        ]
+        if not fitting:
+            raise InputError(f"there is no {', '.join(written)} to give: write {_choices()}")
+        channel = fitting[0]
+    elif set(keywords) - {channel.keyword} or (sign and tuple(sign.items()) != (channel.sign,)):
+        wrong = next(word for word in written if word != channel.keyword)
+        noun = channel.words.known
+        article = "" if noun.endswith("s") else "an " if noun[0] in "aeiou" else "a "
+        raise InputError(f"these are {channel.words.xs} with {article}{noun}: give {channel.keyword}=, not {wrong}=")
+    return channel, written[keywords[0]] if keywords else known
+
+
+def _choices() -> str:
+    """What callers can write."""
+    words = dict.fromkeys(f"{each.keyword}=" for each in channels())
+    signs = [f"{each.sign[0]}={each.sign[1]!r}" for each in channels() if each.sign]
+    return ", ".join([*words, *signs])

@@ -23,6 +23,7 @@ class Words:
     x: str
     xs: str
     known: str
+    knowns: str
     theta: str
     thetas: str
     ask_x: str
@@ -61,6 +62,8 @@ class Symmetry(NamedTuple):
     name: str
     observation: Callable[[Floats, Floats], tuple[Floats, Floats]]
     theta: Callable[[Floats], Floats]
+    scale: float = 1.0
+    """By what theta is multiplied."""
 
 
 class Channel(ABC):
@@ -86,8 +89,8 @@ class Channel(ABC):
     """What is known of units about which nothing is said, where that has a meaning."""
     usual_future: ClassVar[float | None] = 1.0
     """What is known about the next observation where nothing is said."""
-    conjugate: ClassVar[str]
-    """The method that fits the conjugate prior."""
+    conjugate: ClassVar[str | None] = None
+    """The name of the conjugate prior, and of the method that fits it."""
 
     # What can be observed.
 
@@ -98,6 +101,11 @@ class Channel(ABC):
     @abstractmethod
     def possible_known(self, known: Floats) -> NDArray[np.bool_]:
         """Which numbers can be known of a unit."""
+
+    def ask(self, number: float) -> str:
+        """What to give instead of a number that is no observation."""
+        large = self.whole and LARGEST_WHOLE < number < np.inf
+        return "give whole numbers of at most 2^53" if large else self.words.ask_x
 
     def possible_pair(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
         """Which observations can have been made, given what is known of their units."""
@@ -184,6 +192,14 @@ class Channel(ABC):
 
     # Units, parts and copies of observations.
 
+    @abstractmethod
+    def pooled(self, x: Floats, known: Floats, weight: Floats) -> float:
+        """The theta that suits all observations best if they share one."""
+
+    @abstractmethod
+    def about(self, common: float | None) -> str:
+        """What to add to "12 counts from 0 to 7" about what is known; `common` is what all units share."""
+
     def standard(self, x: Floats, known: float) -> tuple[Floats, float, float]:
         """The same observations in natural units, what is known then, and what one unit of theta is worth."""
         return x, known, 1.0
@@ -206,6 +222,19 @@ class Channel(ABC):
     @abstractmethod
     def symmetries(self) -> Sequence[Symmetry]:
         """Changes of units, origin or labels that leave the problem the same."""
+
+    def conjugate_prior(self, **parameters: float) -> Any:
+        """The `ConjugatePrior` of this channel with these parameters, where it has one."""
+        raise NotImplementedError
+
+    def missed(self, theta: Floats, known: Floats) -> Floats:
+        """How many units of this theta never enter the table, for each that does: 0 where all are in it."""
+        return np.zeros(np.broadcast_shapes(np.shape(theta), np.shape(known)))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every unit is in the table, whatever it showed."""
+        return type(self).missed is Channel.missed
 
     @property
     def next_look(self) -> Channel:

@@ -34,6 +34,7 @@ class Binomial(Channel):
         x="success",
         xs="successes",
         known="trials",
+        knowns="trials",
         theta="probability",
         thetas="probabilities",
         ask_x="give whole numbers from 0 to the number of trials",
@@ -117,6 +118,12 @@ class Binomial(Channel):
     def draw(self, theta: Floats, known: Floats, rng: np.random.Generator) -> Floats:
         return np.asarray(rng.binomial(np.asarray(known).astype(np.int64), theta), dtype=np.float64)
 
+    def pooled(self, x: Floats, known: Floats, weight: Floats) -> float:
+        return float(weight @ x) / float(weight @ known)
+
+    def about(self, common: float | None) -> str:
+        return f", out of {'unequal' if common is None else format(common, ',.0f')} trials"
+
     def split(self, x: Floats, known: Floats, folds: int, rng: np.random.Generator) -> list[Parts]:
         """Trials are dealt out to the parts as evenly as they can be, at random: successes are hypergeometric."""
         if known.max() > MOST_TRIALS:
@@ -146,6 +153,11 @@ class Binomial(Channel):
         moved = x * (m / known)
         step = 2.0 ** np.floor(np.log2(np.maximum(width * np.sqrt(moved * (1.0 - x / known)), 1.0)))
         return np.clip(np.round(moved / step) * step, 0.0, m), m
+
+    def conjugate_prior(self, **parameters: float) -> Any:
+        from ebformer.channels.beta_prior import BetaPrior
+
+        return BetaPrior(**parameters)
 
     def symmetries(self) -> Sequence[Symmetry]:
         return [Symmetry("successes and failures change places", lambda x, m: (m - x, m), lambda theta: 1.0 - theta)]

@@ -29,6 +29,7 @@ class Normal(Channel):
         x="effect",
         xs="effects",
         known="standard error",
+        knowns="standard errors",
         theta="effect",
         thetas="true effects",
         ask_x="give finite numbers",
@@ -107,6 +108,12 @@ class Normal(Channel):
     def draw(self, theta: Floats, known: Floats, rng: np.random.Generator) -> Floats:
         return np.asarray(rng.normal(theta, known))
 
+    def pooled(self, x: Floats, known: Floats, weight: Floats) -> float:
+        return float((weight / known**2) @ x) / float((weight / known**2).sum())
+
+    def about(self, common: float | None) -> str:
+        return f", with {'unequal standard errors' if common is None else f'standard error {common:.6g}'}"
+
     def standard(self, x: Floats, known: float) -> tuple[Floats, float, float]:
         return x / known, 1.0, known
 
@@ -132,9 +139,14 @@ class Normal(Channel):
         of_x = of_x.reshape(-1)
         return (np.bincount(of_x, units * x) / np.bincount(of_x, units))[of_x], s
 
+    def conjugate_prior(self, **parameters: float) -> Any:
+        from ebformer.channels.normal_prior import NormalPrior
+
+        return NormalPrior(**parameters)
+
     def symmetries(self) -> Sequence[Symmetry]:
         return [
             Symmetry("a constant added to all effects", lambda x, s: (x + 7.0, s), lambda theta: theta + 7.0),
-            Symmetry("effects and errors in other units", lambda x, s: (2.5 * x, 2.5 * s), lambda theta: 2.5 * theta),
+            Symmetry("effects in other units", lambda x, s: (2.5 * x, 2.5 * s), lambda theta: 2.5 * theta, 2.5),
             Symmetry("all effects the other way round", lambda x, s: (-x, s), lambda theta: -theta),
         ]

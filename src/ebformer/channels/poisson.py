@@ -9,7 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincc, gammaln, xlogy
 
-from ebformer.channels.base import Advice, Channel, Floats, Parts, Symmetry, Words, positive, whole_numbers_from
+from ebformer.channels.base import (
+    LARGEST_WHOLE,
+    Advice,
+    Channel,
+    Floats,
+    Parts,
+    Symmetry,
+    Words,
+    positive,
+    whole_numbers_from,
+)
 
 
 class Poisson(Channel):
@@ -31,6 +41,7 @@ class Poisson(Channel):
         x="count",
         xs="counts",
         known="exposure",
+        knowns="exposures",
         theta="rate",
         thetas="rates",
         ask_x="give whole numbers of at least 0",
@@ -51,7 +62,10 @@ class Poisson(Channel):
             "units with more exposure have {direction} rates: "
             "fit units of like exposure apart (a group column), or check what the exposure measures"
         ),
-        no_zeros="no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them",
+        no_zeros=(
+            "no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them, "
+            'or fit counts without zeros (in Python zeros="missing")'
+        ),
     )
     domain = (0.0, np.inf)
     inside = (1e-100, np.inf)
@@ -124,6 +138,12 @@ class Poisson(Channel):
     def draw(self, theta: Floats, known: Floats, rng: np.random.Generator) -> Floats:
         return np.asarray(rng.poisson(theta * known), dtype=np.float64)
 
+    def pooled(self, x: Floats, known: Floats, weight: Floats) -> float:
+        return float(weight @ x) / float(weight @ known)
+
+    def about(self, common: float | None) -> str:
+        return "" if common == 1.0 else ", with exposure"
+
     def standard(self, x: Floats, known: float) -> tuple[Floats, float, float]:
         return x, 1.0, 1.0 / known
 
@@ -145,10 +165,15 @@ class Poisson(Channel):
         t = (total / many)[which]
         moved = x * (t / known)
         step = 2.0 ** np.floor(np.log2(np.maximum(width * np.sqrt(moved), 1.0)))
-        return np.round(moved / step) * step, t
+        return np.minimum(np.round(moved / step) * step, LARGEST_WHOLE), t
+
+    def conjugate_prior(self, **parameters: float) -> Any:
+        from ebformer.channels.gamma_prior import GammaPrior
+
+        return GammaPrior(**parameters)
 
     def symmetries(self) -> Sequence[Symmetry]:
-        return [Symmetry("exposures in other units divide the rates", lambda x, t: (x, 2.5 * t), lambda c: c / 2.5)]
+        return [Symmetry("exposures in other units", lambda x, t: (x, 2.5 * t), lambda theta: theta / 2.5, 1 / 2.5)]
 
 
 def deviance(x: ArrayLike, mean: ArrayLike) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What every method has in common: it is immutable and maps a tally to a rule, whatever the exposures."""
+"""What every method has in common: it is immutable and maps a tally to a rule, whatever is known of the units."""
 
 from __future__ import annotations
 
@@ -6,34 +6,47 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from ebformer.errors import ExposureError, InputError
+from ebformer.channels import HOMES as CHANNELS
+from ebformer.channels.base import Channel
+from ebformer.errors import ChannelError, InputError, KnownError
 from ebformer.rule import Rule
 from ebformer.tally import Tally
+
+EVERY_CHANNEL = tuple(CHANNELS)
+"""What a method promises to serve that asks nothing of a channel but what all have."""
 
 
 @dataclass(frozen=True)
 class Estimator(ABC):
     """A method `Tally -> Rule`: its options are fields, its promises class attributes that `check_estimator` tests.
 
-    A method that cannot use unequal exposures still accepts a common exposure t: it is fitted to the bare counts and
-    its rates are divided by t.
+    Units about which the same is known are fitted in natural units, exposure 1 or standard error 1, and the answer is
+    scaled back: so a method that cannot use unequal exposures still accepts a common one.
 
     >>> from ebformer.estimators.catalogue import estimator
     >>> method = estimator("erm")
-    >>> method.monotone, method.unequal_exposure
-    (True, False)
+    >>> method.monotone, method.unequal_known, method.channels
+    (True, False, ('poisson',))
     >>> method(Tally([0, 1, 2], [5, 3, 1], exposure=[2.0, 2.0, 2.0]))([0, 2]).round(3)  # (3 + 2) / (5 + 3 + 1) / 2
     array([0.278, 0.278])
     """
 
     name: ClassVar[str]
     """Its key in the catalogue; the name of the class in lower case where it gives none."""
+    channels: ClassVar[tuple[str, ...]] = ("poisson",)
+    """The channels it serves."""
     monotone: ClassVar[bool] = False
     """The estimate never falls as x grows."""
     answers_unseen: ClassVar[bool] = False
     """The rule is meaningful at values that no unit showed."""
-    unequal_exposure: ClassVar[bool] = False
-    """Units may have exposures that differ."""
+    unequal_known: ClassVar[bool] = False
+    """Units may differ in exposure, trials or standard error."""
+    learns: ClassVar[bool] = True
+    """It learns from the other units, so that few of them are little to go by."""
+    remark: ClassVar[str | None] = None
+    """What a reader of its answers should know, in a sentence that begins in lower case."""
+    colour: ClassVar[str | None] = None
+    """Its colour in figures, such as "#3b7dd8"; one that is free where it names none."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -42,26 +55,39 @@ class Estimator(ABC):
 
     @abstractmethod
     def fit(self, tally: Tally) -> Rule:
-        """The method itself. The tally has no exposure, unless units differ and `unequal_exposure` is promised."""
+        """The method itself. The tally is in natural units, unless units differ and `unequal_known` is promised."""
 
-    def at_exposure(self, exposure: float) -> Self:
-        """This method for bare counts: an option that bounds theta then bounds exposure * theta. Most have none."""
+    def in_units(self, scale: float) -> Self:
+        """This method for theta / scale: an option that bounds theta is divided by it. Most have none."""
         return self
 
     def __call__(self, tally: Tally) -> Rule:
-        """Fit the tally, whatever its exposures, or refuse in one sentence."""
+        """Fit the tally, whatever is known of its units, or refuse in one sentence."""
         if not isinstance(tally, Tally):
             raise InputError(
                 f"{self.name} is fitted to a Tally, not to a {type(tally).__name__}: give Tally.of(counts)"
             )
-        common = tally.common_exposure
-        if common is None and not self.unequal_exposure:
-            raise ExposureError(
-                f"{self.name} treats all units alike and cannot use unequal exposures; "
-                "use a method that can, such as priorformer, npmle or gamma"
+        channel, common = tally.channel, tally.common
+        if channel.name not in self.channels:
+            raise ChannelError(
+                f"{self.name} cannot fit {channel.words.xs} with {channel.keyword}=; {_methods_that_can(channel)}"
+            )
+        if common is None and not self.unequal_known:
+            raise KnownError(
+                f"{self.name} treats all units alike and cannot use unequal {channel.words.knowns}; "
+                + _methods_that_can(channel)
             )
         if common is None:
-            return replace(self.fit(tally), exposure=None)
-        if tally.exposure is None:
-            return self.fit(tally)
-        return self.at_exposure(common).fit(tally.unexposed()).at_exposure(common)
+            return replace(self.fit(tally), channel=channel, known=None, tally=tally)
+        x, known, scale = channel.standard(tally.x, common)
+        if known == common:
+            return replace(self.fit(tally), channel=channel, known=common, tally=tally)
+        rule = self.in_units(scale).fit(Tally(x, tally.multiplicity, known, channel=channel))
+        return replace(replace(rule, channel=channel).rescaled(scale, common), tally=tally)
+
+
+def _methods_that_can(channel: Channel) -> str:
+    from ebformer.estimators.catalogue import default_method
+
+    *others, last = dict.fromkeys([default_method(channel), "npmle", channel.conjugate or "npmle-em"])
+    return f"use a method that can, such as {', '.join(others)} or {last}"

@@ -1,18 +1,20 @@
-"""The methods by name: classical ones, and the pre-trained networks whose weights are shipped."""
+"""The methods by name: classical ones, pre-trained networks whose weights are shipped, and those of other packages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache, partial
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from ebformer.channels.base import Channel
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 
 DEFAULT = "priorformer"
-"""The method of those who name none."""
+"""The method of those who name none, in the channels it serves."""
 
 CLASSICAL = {
     "mle": "mle.Mle",
@@ -22,11 +24,16 @@ CLASSICAL = {
     "npmle-em": "npmle_em.NpmleEm",
     "minimax": "minimax.Minimax",
     "gamma": "gamma.Gamma",
+    "beta": "beta.Beta",
+    "normal": "normal.NormalMeans",
 }
 """Where each lives, relative to this package; nothing is imported before it is asked for."""
 
 PRETRAINED = {"transformer": "pretrained.Pretrained", "priorformer": "priorformer.Priorformer"}
 """What reads each family of shipped weights."""
+
+ENTRY_POINTS = "ebformer.methods"
+"""The group of entry points by which other packages add methods: a name, and the subclass of `Estimator` it means."""
 
 
 class Catalogue(Mapping[str, Estimator]):
@@ -45,10 +52,10 @@ class Catalogue(Mapping[str, Estimator]):
             raise KeyError(name) from error
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*CLASSICAL, *_shipped()])
+        return iter([*CLASSICAL, *_shipped(), *_registered()])
 
     def __len__(self) -> int:
-        return len(CLASSICAL) + len(_shipped())
+        return len(CLASSICAL) + len(_shipped()) + len(_registered())
 
     def __repr__(self) -> str:
         return f"Catalogue({', '.join(self)})"
@@ -66,19 +73,56 @@ def estimator(name: str, **options: Any) -> Estimator:
     """
     if not isinstance(name, str):
         raise InputError(f"{name!r} is no name of a method: give one as text, such as 'gamma'")
-    home = CLASSICAL.get(name)
-    family = None if home else _shipped().get(name)
-    if home is None and family is None:
+    make = _maker(name)
+    if make is None:
         near = get_close_matches(name, CATALOGUE, n=1, cutoff=0.5)
         advice = f"did you mean {near[0]!r}?" if near else f"choose among {', '.join(CATALOGUE)}"
         raise InputError(f"there is no method {name!r}: {advice}")
-    module, _, method = (home or PRETRAINED[str(family)]).rpartition(".")
-    make = getattr(import_module(f"ebformer.estimators.{module}"), method)
     try:
-        made: Estimator = make(**options) if home else make(name, **options)
+        return make(**options)
     except TypeError as error:
         raise InputError(f"{name} does not take these options: {', '.join(options)} ({error})") from error
-    return made
+
+
+def _maker(name: str) -> Callable[..., Estimator] | None:
+    """What makes the method of this name: ours come first, so that no other package can replace them."""
+    home, family = CLASSICAL.get(name), _shipped().get(name)
+    if home is not None:
+        made: Callable[..., Estimator] = _loaded(home)
+        return made
+    if family is not None:
+        return partial(_loaded(PRETRAINED[family]), name)
+    if name not in _registered():
+        return None
+    found = _registered()[name].load()
+    if not (isinstance(found, type) and issubclass(found, Estimator)):
+        raise InputError(f"the package that registers {name!r} gives {found!r}, which is no subclass of Estimator")
+    return found
+
+
+def _loaded(home: str) -> Any:
+    module, _, method = home.rpartition(".")
+    return getattr(import_module(f"ebformer.estimators.{module}"), method)
+
+
+def default_method(channel: Channel) -> str:
+    """The method of those who name none.
+
+    >>> from ebformer.channels import POISSON, channel
+    >>> default_method(POISSON), default_method(channel("binomial"))
+    ('priorformer', 'beta')
+    """
+    return DEFAULT if channel.name in estimator(DEFAULT).channels else channel.conjugate or "npmle-em"
+
+
+def serving(channel: Channel) -> dict[str, Estimator]:
+    """The methods that serve a channel, by name.
+
+    >>> from ebformer.channels import channel
+    >>> list(serving(channel("binomial")))
+    ['mle', 'npmle', 'npmle-em', 'beta']
+    """
+    return {name: method for name, method in CATALOGUE.items() if channel.name in method.channels}
 
 
 def find(method: str | Estimator) -> Estimator:
@@ -94,7 +138,13 @@ def find(method: str | Estimator) -> Estimator:
     return method
 
 
-@lru_cache(maxsize=1)
+@cache
+def _registered() -> dict[str, EntryPoint]:
+    """The methods that other packages add."""
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+
+
+@cache
 def _shipped() -> dict[str, str]:
     """The names of the shipped networks and the family of each."""
     from ebformer.networks import zoo

@@ -6,10 +6,13 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from ebformer.errors import ContractError, EbformerError, ExposureError, NoPriorError
+from ebformer.channels import channel
+from ebformer.channels.base import Channel
+from ebformer.errors import ContractError, EbformerError, KnownError, NoPriorError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import find
 from ebformer.rule import Rule
@@ -17,75 +20,98 @@ from ebformer.tally import Tally
 
 
 def check_estimator(method: str | Estimator) -> tuple[str, ...]:
-    """Hold a method to the laws of this module; the answer is the laws, a `ContractError` tells the broken ones.
+    """Hold a method to the laws of this module, in every channel it serves; a `ContractError` tells the broken ones.
 
     >>> from ebformer.estimators.mle import Mle
     >>> for law in check_estimator(Mle())[:3]:
     ...     print(law)
     the order of the units does not matter
-    k units with the same count are one count of multiplicity k
+    k units with the same observation are one of multiplicity k
     the same tally gets the same answer
     """
     estimator, broken = find(method), []
     with warnings.catch_warnings():
         # Some of the tallies are outside what a network was trained on, which is its business to say, not a breach.
         warnings.simplefilter("ignore", UserWarning)
-        for law, holds in LAWS.items():
-            for counts in _samples():
-                try:
-                    holds(estimator, counts)
-                except Exception as error:  # a stranger's method may fail in any way, and that too is an answer
-                    reason = str(error).partition("\n")[0]
-                    if not reason or not isinstance(error, AssertionError | EbformerError):
-                        reason = f"{type(error).__name__} {reason}".strip()
-                    broken.append(f"{law}, but of {Tally.of(counts)!r}: {reason}")
-                    break
+        for name in estimator.channels:
+            for law, holds in LAWS.items():
+                for sample in samples(channel(name)):
+                    try:
+                        holds(estimator, sample)
+                    except Exception as error:  # a stranger's method may fail in any way, and that too is an answer
+                        reason = str(error).partition("\n")[0]
+                        if not reason or not isinstance(error, AssertionError | EbformerError):
+                            reason = f"{type(error).__name__} {reason}".strip()
+                        broken.append(f"{law}, but of {sample.tally()!r}: {reason}")
+                        break
     if broken:
         raise ContractError(f"{estimator!r} breaks {len(broken)} of {len(LAWS)} laws: " + "; ".join(broken))
     return tuple(LAWS)
 
 
-def _samples() -> list[np.ndarray]:
-    """Counts with gaps, ties, zeros only, one value only and one unit only."""
-    rng = np.random.default_rng(0)
-    spread = rng.poisson(rng.gamma(2.0, 3.0, size=200))
-    return [spread, np.append(spread[:40], 60), np.zeros(5, dtype=np.int64), np.full(7, 4), np.array([3])]
+class Sample(NamedTuple):
+    """Observations x [n] of units about which the same is `known`."""
+
+    channel: Channel
+    x: np.ndarray
+    known: float
+
+    def tally(self) -> Tally:
+        return Tally.of(self.x, self.known, channel=self.channel)
+
+    def distinct(self) -> np.ndarray:
+        return np.unique(self.x)
 
 
-def _order(estimator: Estimator, counts: np.ndarray) -> None:
-    shuffled = np.random.default_rng(1).permutation(counts)
-    _equal(estimator(Tally.of(counts)), estimator(Tally.of(shuffled)), counts)
+def samples(channel: Channel) -> list[Sample]:
+    """Observations with gaps, ties, extremes only, one value only and one unit only."""
+    rng, (low, high) = np.random.default_rng(0), channel.domain
+    known = 1.0 if bool(channel.possible_known(np.ones(1))[0]) and not np.isfinite(high) else 20.0
+    theta = rng.gamma(2.0, 3.0, size=200) if np.isinf(high) else rng.beta(2.0, 3.0, size=200)
+    theta = theta if np.isfinite(low) else theta - 5.0
+    spread = channel.draw(theta, np.full(200, known), rng)
+    spread = spread.astype(np.int64) if channel.whole else spread
+    least = np.zeros(5, dtype=spread.dtype)
+    gap = np.append(spread[:40], 60 if np.isinf(high) else 20)
+    several = [spread, gap, least, np.full(7, 4, dtype=spread.dtype), np.array([3], dtype=spread.dtype)]
+    return [Sample(channel, x, known) for x in several if bool(channel.possible(x.astype(np.float64)).all())]
 
 
-def _copies(estimator: Estimator, counts: np.ndarray) -> None:
-    values, multiplicity = np.unique(counts, return_counts=True)
-    _equal(estimator(Tally.of(np.repeat(counts, 3))), estimator(Tally(values, 3 * multiplicity)), counts)
+def _order(estimator: Estimator, sample: Sample) -> None:
+    shuffled = sample._replace(x=np.random.default_rng(1).permutation(sample.x))
+    _equal(estimator(sample.tally()), estimator(shuffled.tally()), sample)
 
 
-def _repeatable(estimator: Estimator, counts: np.ndarray) -> None:
-    _equal(estimator(Tally.of(counts)), estimator(Tally.of(counts)), counts)
+def _copies(estimator: Estimator, sample: Sample) -> None:
+    values, multiplicity = np.unique(sample.x, return_counts=True)
+    tally = Tally(values, 3 * multiplicity, sample.known, channel=sample.channel)
+    _equal(estimator(sample._replace(x=np.repeat(sample.x, 3)).tally()), estimator(tally), sample)
 
 
-def _finite(estimator: Estimator, counts: np.ndarray) -> None:
-    rule = estimator(Tally.of(counts))
-    _possible(rule(np.unique(counts)), np.unique(counts))
+def _repeatable(estimator: Estimator, sample: Sample) -> None:
+    _equal(estimator(sample.tally()), estimator(sample.tally()), sample)
 
 
-def _unseen(estimator: Estimator, counts: np.ndarray) -> None:
+def _finite(estimator: Estimator, sample: Sample) -> None:
+    rule = estimator(sample.tally())
+    _possible(rule(sample.distinct()), sample.distinct(), sample.channel)
+
+
+def _unseen(estimator: Estimator, sample: Sample) -> None:
     if estimator.answers_unseen:
-        _possible(estimator(Tally.of(counts))(_beyond(counts)), _beyond(counts))
+        _possible(estimator(sample.tally())(_beyond(sample)), _beyond(sample), sample.channel)
 
 
-def _monotone(estimator: Estimator, counts: np.ndarray) -> None:
+def _monotone(estimator: Estimator, sample: Sample) -> None:
     if estimator.monotone:
-        asked = _beyond(counts) if estimator.answers_unseen else np.unique(counts)
-        answers = estimator(Tally.of(counts))(asked)
+        asked = _beyond(sample) if estimator.answers_unseen else sample.distinct()
+        answers = estimator(sample.tally())(asked)
         falls = np.flatnonzero(np.diff(answers) < -1e-9 * np.abs(answers[1:]))
         assert falls.size == 0, f"from x = {asked[falls[0]]} to {asked[falls[0] + 1]} the estimate falls"
 
 
-def _shape(estimator: Estimator, counts: np.ndarray) -> None:
-    rule, x = estimator(Tally.of(counts)), int(counts[0])
+def _shape(estimator: Estimator, sample: Sample) -> None:
+    rule, x = estimator(sample.tally()), sample.x[0]
     for asked in (x, [x], [[x, x], [x, x]], np.zeros((0,))):
         answers = rule(asked)
         assert isinstance(answers, np.ndarray), f"the answer is a {type(answers).__name__}, not an array"
@@ -93,29 +119,39 @@ def _shape(estimator: Estimator, counts: np.ndarray) -> None:
         assert answers.shape == np.shape(asked), f"x of shape {np.shape(asked)} is answered in shape {answers.shape}"
 
 
-def _common_exposure(estimator: Estimator, counts: np.ndarray) -> None:
-    asked = np.unique(counts)
-    exposed = estimator(Tally.of(counts, exposure=2.5))(asked)
-    bare = estimator.at_exposure(2.5)(Tally.of(counts))(asked) / 2.5
-    off = np.flatnonzero(~np.isclose(exposed, bare, rtol=1e-9, atol=1e-12))
-    assert off.size == 0, f"at x = {asked[off[0]]} it is {exposed[off[0]]:.9g}, not {bare[off[0]]:.9g}"
+def _symmetry(estimator: Estimator, sample: Sample) -> None:
+    asked = sample.distinct().astype(np.float64)
+    plain = estimator(sample.tally())(asked)
+    for symmetry in sample.channel.symmetries():
+        if symmetry.scale == 1.0 and estimator.in_units(2.0) != estimator:
+            continue  # an option in units of theta has an origin and labels of its own
+        known = np.full(sample.x.size, sample.known)
+        x, about = symmetry.observation(sample.x.astype(np.float64), known)
+        moved, _ = symmetry.observation(asked, known[:1])
+        method = estimator.in_units(float(1.0 / symmetry.scale))
+        found = method(Tally.of(x, about, channel=sample.channel))(moved)
+        expected = symmetry.theta(plain)
+        off = np.flatnonzero(~np.isclose(found, expected, rtol=1e-6, atol=1e-6))
+        assert off.size == 0, (
+            f"{symmetry.name}: at x = {moved[off[0]]:g} it is {found[off[0]]:.9g}, not {expected[off[0]]:.9g}"
+        )
 
 
-def _unequal_exposure(estimator: Estimator, counts: np.ndarray) -> None:
-    if counts.size < 2:
+def _unequal_known(estimator: Estimator, sample: Sample) -> None:
+    if sample.x.size < 2:
         return
-    exposure = 1.0 + np.arange(counts.size) % 3
+    known = sample.known * (1.0 + np.arange(sample.x.size) % 3)
     try:
-        rule = estimator(Tally.of(counts, exposure))
-    except ExposureError:
-        assert not estimator.unequal_exposure, "they are refused"
+        rule = estimator(Tally.of(sample.x, known, channel=sample.channel))
+    except KnownError:
+        assert not estimator.unequal_known, "they are refused"
         return
-    assert estimator.unequal_exposure, "they are accepted and no promise covers them"
-    _possible(rule(counts, exposure), counts)
+    assert estimator.unequal_known, "they are accepted and no promise covers them"
+    _possible(rule(sample.x, known), sample.x, sample.channel)
 
 
-def _posterior(estimator: Estimator, counts: np.ndarray) -> None:
-    rule, asked = estimator(Tally.of(counts)), np.unique(counts)
+def _posterior(estimator: Estimator, sample: Sample) -> None:
+    rule, asked = estimator(sample.tally()), sample.distinct()
     if rule.prior is not None:
         assert np.allclose(rule.posterior(asked).mean, rule(asked), rtol=1e-9, atol=1e-12), "its mean differs"
         return
@@ -126,42 +162,47 @@ def _posterior(estimator: Estimator, counts: np.ndarray) -> None:
     raise AssertionError("there is no prior, and yet a posterior")
 
 
-def _saved(estimator: Estimator, counts: np.ndarray) -> None:
-    rule = estimator(Tally.of(counts, exposure=2.0))
+def _saved(estimator: Estimator, sample: Sample) -> None:
+    rule = estimator(Tally.of(sample.x, 2.0 * sample.known, channel=sample.channel))
     with tempfile.TemporaryDirectory() as folder:
         try:
             rule.save(Path(folder) / "rule.json")
         except EbformerError:
             return  # A rule may refuse to be written, such as one of a network that is not shipped.
-        _equal(Rule.load(Path(folder) / "rule.json"), rule, counts)
+        _equal(Rule.load(Path(folder) / "rule.json"), rule, sample)
 
 
-def _equal(one: Rule, other: Rule, counts: np.ndarray) -> None:
-    asked = np.unique(counts)
+def _equal(one: Rule, other: Rule, sample: Sample) -> None:
+    asked = sample.distinct()
     a, b = one(asked), other(asked)
     at = np.flatnonzero(a != b)
     assert at.size == 0, f"at x = {asked[at[0]]} it answers {a[at[0]]:.17g} and {b[at[0]]:.17g}"
 
 
-def _possible(answers: np.ndarray, asked: np.ndarray) -> None:
-    bad = np.flatnonzero(~((answers >= 0) & (answers < np.inf)))
+def _possible(answers: np.ndarray, asked: np.ndarray, channel: Channel) -> None:
+    low, high = channel.domain
+    bad = np.flatnonzero(~((answers >= low) & (answers <= high) & np.isfinite(answers)))
     assert bad.size == 0, f"at x = {asked[bad[0]]} it answers {answers[bad[0]]:g}"
 
 
-def _beyond(counts: np.ndarray) -> np.ndarray:
-    return np.arange(2 * int(counts.max()) + 10)
+def _beyond(sample: Sample) -> np.ndarray:
+    """Observations from the least to well beyond those seen, as far as the channel admits them."""
+    low, high = float(sample.x.min()), float(sample.x.max())
+    asked = np.arange(min(low - 5.0, 0.0), 2.0 * abs(high) + 10.0)
+    known = np.full(asked.size, sample.known)
+    return asked[sample.channel.possible(asked) & sample.channel.possible_pair(asked, known)]
 
 
-LAWS: dict[str, Callable[[Estimator, np.ndarray], None]] = {
+LAWS: dict[str, Callable[[Estimator, Sample], None]] = {
     "the order of the units does not matter": _order,
-    "k units with the same count are one count of multiplicity k": _copies,
+    "k units with the same observation are one of multiplicity k": _copies,
     "the same tally gets the same answer": _repeatable,
-    "estimates are finite and not negative": _finite,
-    "estimates at unseen counts are finite and not negative, where promised": _unseen,
-    "estimates never fall as the count grows, where promised": _monotone,
+    "estimates are finite and possible": _finite,
+    "estimates at unseen observations are finite and possible, where promised": _unseen,
+    "estimates never fall as the observation grows, where promised": _monotone,
     "answers are float64 arrays in the shape of the question": _shape,
-    "a common exposure t divides the unexposed answer by t": _common_exposure,
-    "unequal exposures are used where promised and refused elsewhere": _unequal_exposure,
+    "estimates follow a change of units, origin or labels": _symmetry,
+    "unequal exposures, trials or errors are used where promised and refused elsewhere": _unequal_known,
     "the posterior mean is the estimate, where there is a prior, and refused elsewhere": _posterior,
     "a rule that was saved and loaded answers the same": _saved,
 }

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
 from ebformer.estimators.base import Estimator
 from ebformer.rule import CurveRule
 from ebformer.tally import Tally
@@ -30,7 +30,7 @@ class ErmMonotone(Estimator):
     name: ClassVar[str] = "erm"
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
-    unequal_exposure: ClassVar[bool] = False
+    unequal_known: ClassVar[bool] = False
 
     def fit(self, tally: Tally) -> StepRule:
         """Pool the pairs (N(x), (x+1) N(x+1))."""

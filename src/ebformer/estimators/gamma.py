@@ -10,9 +10,12 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import digamma
 
-from ebformer.bayes.marginal import AnyPrior, Floats, log_marginal
+from ebformer.bayes import log_marginal
+from ebformer.channels.gamma_prior import GammaPrior
+from ebformer.distributions import Floats
 from ebformer.estimators.base import Estimator
-from ebformer.prior import GammaPrior, Prior
+from ebformer.estimators.profile import maxima
+from ebformer.prior import AnyPrior, Prior
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
 
@@ -41,7 +44,7 @@ class Gamma(Estimator):
     name: ClassVar[str] = "gamma"
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
-    unequal_exposure: ClassVar[bool] = True
+    unequal_known: ClassVar[bool] = True
 
     def fit(self, tally: Tally) -> BayesRule:
         """Find the shape at which the profile likelihood is highest."""
@@ -59,14 +62,14 @@ def maximum_likelihood(tally: Tally) -> tuple[AnyPrior, Convergence]:
     >>> round(prior.mean, 6), convergence.reached
     (1.25, True)
     """
-    x, m, t = tally.values.astype(np.float64), tally.multiplicity.astype(np.float64), tally.exposures
+    x, m, t = tally.x, tally.multiplicity.astype(np.float64), tally.known
     m = m / m.sum()
     pooled = float(m @ x) / float(m @ t)
     steps = 0
 
     def mean(shape: float) -> float:
         """The root in mu of sum m (x - mu t) / (1 + mu t / shape), between the extremes of x / t."""
-        if tally.common_exposure is not None:
+        if tally.common is not None:
             return pooled
         low, high = float((x / t).min()), float((x / t).max())
         return float(brentq(lambda mu: m @ ((x - mu * t) / (1 + mu * t / shape)), low, high, xtol=1e-15 * high))
@@ -83,23 +86,26 @@ def maximum_likelihood(tally: Tally) -> tuple[AnyPrior, Convergence]:
         return float(a * (m @ (digamma_minus_log(x + a) - digamma_minus_log(a) + log_ratio - off / (a + mu_t))))
 
     spread, most = float(m @ ((x - pooled * t) ** 2 - x)), np.log(max(LARGEST_SHAPE, 1e3 * float(x.max())))
-    alike, found = tally.common_exposure is not None, list[tuple[AnyPrior, Convergence]]()
+    alike, found, rising = tally.common is not None, list[tuple[AnyPrior, Convergence]](), True
     if (x / t).min() < (x / t).max() and not (alike and spread <= 0):
         # Units of one exposure have one maximum at most; others may have several, and an infinite shape may be one.
         low = 0.0 if alike else SMALLEST_LOG_SHAPE
         while score(low) <= 0:
             low -= 2.0
         ladder = np.linspace(low, most, 2 if alike else 1 + int((most - low) / STEP))
-        rises = np.array([score(rung) for rung in ladder])
-        for rung in np.flatnonzero((rises[:-1] > 0) & (rises[1:] <= 0)):
-            root = float(brentq(score, ladder[rung], ladder[rung + 1], xtol=1e-14, rtol=1e-14))
+        roots, rising = maxima(score, ladder)
+        for root in roots:
             gap, shape = abs(score(root)), float(np.exp(root))
             meaning = "derivative of the mean log-likelihood in log(shape)"
             found.append((GammaPrior(shape, shape / mean(shape)), Convergence(gap, steps, gap < 1e-9, meaning)))
-    if not found or rises[-1] > 0:
+    if not found or rising:
         meaning = "what the likelihood gains from unequal rates"
         found.append((Prior([pooled], [1.0]), Convergence(0.0, steps, True, meaning)))
-    return max(found, key=lambda one: float(m @ log_marginal(one[0], x, t))) if len(found) > 1 else found[0]
+    return (
+        max(found, key=lambda one: float(m @ log_marginal(one[0], x, t, channel=tally.channel)))
+        if len(found) > 1
+        else found[0]
+    )
 
 
 def digamma_minus_log(z: ArrayLike) -> Floats:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.least_favourable import LARGEST, least_favourable
+from ebformer.estimators.least_favourable import LARGEST_THETA_MAX, least_favourable
 from ebformer.rule import BayesRule
 from ebformer.tally import Tally
 
@@ -31,18 +31,19 @@ class Minimax(Estimator):
     name: ClassVar[str] = "minimax"
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
-    unequal_exposure: ClassVar[bool] = False
+    learns: ClassVar[bool] = False
+    unequal_known: ClassVar[bool] = False
 
     theta_max: float | None = None
 
     def __post_init__(self) -> None:
         given = self.theta_max
-        if given is not None and not (isinstance(given, Real) and 0 < given <= LARGEST):
-            raise InputError(f"theta_max is {given!r}: give a positive number of at most {LARGEST:g}")
+        if given is not None and not (isinstance(given, Real) and 0 < given <= LARGEST_THETA_MAX):
+            raise InputError(f"theta_max is {given!r}: give a positive number of at most {LARGEST_THETA_MAX:g}")
 
-    def at_exposure(self, exposure: float) -> Self:
-        """The bound on the mean count of a unit with this exposure."""
-        return self if self.theta_max is None else replace(self, theta_max=self.theta_max * exposure)
+    def in_units(self, scale: float) -> Self:
+        """The bound in other units."""
+        return self if self.theta_max is None else replace(self, theta_max=self.theta_max / scale)
 
     def fit(self, tally: Tally) -> BayesRule:
         """The same rule for every tally with the same theta_max."""

@@ -8,10 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats
-from ebformer.channels.poisson import deviance
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
-from ebformer.estimators.base import Estimator
+from ebformer.estimators.base import EVERY_CHANNEL, Estimator
 from ebformer.prior import Prior
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
@@ -23,7 +22,8 @@ class NpmleEm(Estimator):
 
         w_j <- w_j D(theta_j),   D(theta) = sum_x (N(x)/n) p(x | theta) / f(x),   f(x) = sum_j w_j p(x | theta_j).
 
-    `nodes` points, even in sqrt(theta) from min x/t to max x/t, start with weight proportional to their width in theta.
+    `nodes` points, even in the stable coordinate from the lowest raw rate to the highest, start with weight
+    proportional to their width in theta.
     Stopping early regularises: this is the estimator that the paper benchmarks as NPMLE (Laird 1978 for the EM).
 
     >>> rule = NpmleEm()(Tally.of([0, 0, 3, 1, 12]))
@@ -34,9 +34,10 @@ class NpmleEm(Estimator):
     """
 
     name: ClassVar[str] = "npmle-em"
+    channels: ClassVar[tuple[str, ...]] = EVERY_CHANNEL
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
-    unequal_exposure: ClassVar[bool] = True
+    unequal_known: ClassVar[bool] = True
 
     nodes: int = 300
     tolerance: float = 10**-3.5
@@ -51,19 +52,24 @@ class NpmleEm(Estimator):
 
     def fit(self, tally: Tally) -> BayesRule:
         """Run EM from the flat start until it slows down."""
-        rates = tally.values / tally.exposures
-        low, high = float(rates.min()), float(rates.max())
+        channel, x, known = tally.channel, tally.x, tally.known
+        raw = channel.mle(x, known)
+        low, high = raw.min(), raw.max()
         if low == high:
-            return BayesRule(self.name, Prior([low], [1.0]), convergence=Convergence(0.0, 0, True, MEANING))
-        apart = 2 * np.sqrt(tally.exposures @ tally.multiplicity / tally.n) * (high**0.5 - low**0.5) / (self.nodes - 1)
-        if apart > 1:
+            prior = Prior([low], [1.0])
+            return BayesRule(self.name, prior, channel=channel, convergence=Convergence(0.0, 0, True, MEANING))
+        u = np.linspace(channel.coordinate(low), channel.coordinate(high), self.nodes)
+        step = (u[1] - u[0]) * np.sqrt(channel.noise(known) ** -2.0 @ tally.multiplicity / tally.n)
+        if step > 1:
+            words = channel.words
             warnings.warn(
-                f"npmle-em has {self.nodes} nodes, {apart:.1f} deviations of a count's noise apart: too few for counts "
-                "as far apart as these; take npmle, which needs none",
+                f"npmle-em has {self.nodes} nodes, {step:.1f} deviations of the noise of a {words.x} apart: too few "
+                f"for {words.xs} as far apart as these; take npmle, which needs none",
                 stacklevel=3,
             )
-        theta = np.linspace(np.sqrt(low), np.sqrt(high), self.nodes) ** 2
-        distance = deviance(tally.values[:, None], tally.exposures[:, None] * theta)
+        theta = channel.at_coordinate(u)
+        theta[0], theta[-1] = low, high
+        distance = channel.deviance(x[:, None], theta, known[:, None])
         # Relative to the nearest node: where exposures differ by decades, all nodes can be too far from x / t for exp.
         kernel = np.exp(distance.min(axis=1, keepdims=True) - distance)
         width = np.gradient(theta)
@@ -71,7 +77,7 @@ class NpmleEm(Estimator):
             kernel, tally.multiplicity / tally.n, width / width.sum(), self.tolerance, self.steps
         )
         evidence = Convergence(moved, step, moved < self.tolerance, MEANING)
-        return BayesRule(self.name, Prior(theta, weights), convergence=evidence)
+        return BayesRule(self.name, Prior(theta, weights), channel=channel, convergence=evidence)
 
 
 MEANING = "L1 change of the weights in the last step"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from ebformer.bayes.marginal import AnyPrior
+from ebformer.bayes.marginal import admits
+from ebformer.channels import channels
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
+from ebformer.prior import AnyPrior
 from ebformer.rule import BayesRule
 from ebformer.tally import Tally
 
@@ -16,7 +18,7 @@ from ebformer.tally import Tally
 class Oracle(Estimator):
     """theta_G(x) = E_G[theta | x] for a given prior G, whatever the tally.
 
-    >>> from ebformer.prior import GammaPrior
+    >>> from ebformer.channels.gamma_prior import GammaPrior
     >>> Oracle(GammaPrior(2.0, 1.0))(Tally.of([0, 4]))([0, 4])
     array([1., 3.])
     """
@@ -24,18 +26,24 @@ class Oracle(Estimator):
     name: ClassVar[str] = "oracle"
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
-    unequal_exposure: ClassVar[bool] = True
+    learns: ClassVar[bool] = False
+    unequal_known: ClassVar[bool] = True
 
     prior: AnyPrior
 
     def __post_init__(self) -> None:
         if not isinstance(self.prior, AnyPrior):
-            raise InputError(f"the prior of the oracle is {self.prior!r}: give a Prior or a GammaPrior")
+            raise InputError(f"the prior of the oracle is {self.prior!r}: give a Prior or a conjugate one")
 
-    def at_exposure(self, exposure: float) -> Self:
-        """The prior of exposure * theta."""
-        return replace(self, prior=self.prior.scaled(exposure))
+    @property
+    def channels(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those whose thetas the prior can be of."""
+        return tuple(each.name for each in channels() if admits(each, self.prior))
+
+    def in_units(self, scale: float) -> Self:
+        """The prior of theta / scale."""
+        return replace(self, prior=self.prior.scaled(1.0 / scale))
 
     def fit(self, tally: Tally) -> BayesRule:
         """The tally does not matter."""
-        return BayesRule(self.name, self.prior)
+        return BayesRule(self.name, self.prior, channel=tally.channel)

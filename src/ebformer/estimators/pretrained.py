@@ -10,7 +10,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
 from ebformer.errors import InputError, WeightsError
 from ebformer.estimators.base import Estimator
 from ebformer.networks import weights as weights_file
@@ -32,30 +32,31 @@ class NetworkRule(CurveRule):
 
     kind: ClassVar[str] = "network"
 
-    tally: Tally
+    bare: Tally
+    """The counts without their common exposure."""
     weights: Weights[Architecture] = field(repr=False)
     fitted: Floats = field(repr=False)
-    """[u], at `tally.values`."""
+    """[u], at `bare.values`."""
     precision: Precision = "float32"
     excess: float = 0.0
     """What is taken off the answers of the network, none falling below 0: `excess_over_mean`."""
 
     @classmethod
     def of(
-        cls, method: str, tally: Tally, weights: Weights[Architecture], precision: Precision, **common: Any
+        cls, method: str, bare: Tally, weights: Weights[Architecture], precision: Precision, **common: Any
     ) -> NetworkRule:
         """Run the network once on the distinct values of the tally."""
-        rates = _rates(weights, tally, None, precision, method)
-        excess = excess_over_mean(rates, tally)
-        return cls(method, tally, weights, np.maximum(rates - excess, 0.0), precision, excess, **common)
+        rates = _rates(weights, bare, None, precision, method)
+        excess = excess_over_mean(rates, bare)
+        return cls(method, bare, weights, np.maximum(rates - excess, 0.0), precision, excess, **common)
 
     def curve(self, x: Floats) -> Floats:
         """The estimates at any whole numbers x [u] up to 2^53."""
-        at = np.minimum(np.searchsorted(self.tally.values, x), len(self.tally) - 1)
-        answers, unseen = self.fitted[at], self.tally.values[at] != x
+        at = np.minimum(np.searchsorted(self.bare.values, x), len(self.bare) - 1)
+        answers, unseen = self.fitted[at], self.bare.values[at] != x
         if unseen.any():
             asked = whole_numbers(x[unseen], "x")
-            rates = _rates(self.weights, self.tally, asked, self.precision, self.method)
+            rates = _rates(self.weights, self.bare, asked, self.precision, self.method)
             answers[unseen] = np.maximum(rates - self.excess, 0.0)
         return answers
 
@@ -69,8 +70,8 @@ class NetworkRule(CurveRule):
             "network": self.method,
             "sha256": self.weights.sha256,
             "precision": self.precision,
-            "values": self.tally.values.tolist(),
-            "multiplicity": self.tally.multiplicity.tolist(),
+            "values": self.bare.values.tolist(),
+            "multiplicity": self.bare.multiplicity.tolist(),
         }
 
     @classmethod
@@ -82,7 +83,7 @@ class NetworkRule(CurveRule):
                 f"{weights.sha256}): fit the tally again, or install the ebformer that wrote the rule"
             )
         precision: Precision = "float64" if content["precision"] == "float64" else "float32"
-        return cls.of(tally=tally, weights=weights, precision=precision, **common)
+        return cls.of(bare=tally, weights=weights, precision=precision, **common)
 
 
 def _rates(
@@ -129,7 +130,7 @@ class Pretrained(Estimator):
 
     monotone: ClassVar[bool] = False
     answers_unseen: ClassVar[bool] = True
-    unequal_exposure: ClassVar[bool] = False
+    unequal_known: ClassVar[bool] = False
 
     name: str  # type: ignore[misc]  # one class serves every shipped network, so here the name is an option
     weights: Weights[Architecture] | None = field(default=None, repr=False)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.rule import CurveRule
@@ -36,7 +36,7 @@ class Robbins(Estimator):
     name: ClassVar[str] = "robbins"
     monotone: ClassVar[bool] = False
     answers_unseen: ClassVar[bool] = False
-    unequal_exposure: ClassVar[bool] = False
+    unequal_known: ClassVar[bool] = False
 
     variant: Variant = "plus-one"
     d: int | None = None
@@ -50,9 +50,9 @@ class Robbins(Estimator):
         if self.d is not None and self.M is not None and not (self.d > 0 and 0 < self.M < np.inf):
             raise InputError(f"clipped robbins has d = {self.d} and M = {self.M:g}: give two positive numbers")
 
-    def at_exposure(self, exposure: float) -> Self:
-        """M bounds theta, so M * exposure bounds the mean count."""
-        return self if self.M is None else replace(self, M=self.M * exposure)
+    def in_units(self, scale: float) -> Self:
+        """M bounds theta, so M / scale bounds it in other units."""
+        return self if self.M is None else replace(self, M=self.M / scale)
 
     def fit(self, tally: Tally) -> RobbinsRule:
         """Keep the frequencies."""
@@ -65,7 +65,8 @@ class RobbinsRule(CurveRule):
 
     kind: ClassVar[str] = "robbins"
 
-    tally: Tally
+    bare: Tally
+    """The counts without their common exposure."""
     options: Robbins
 
     def curve(self, x: Floats) -> Floats:
@@ -81,13 +82,13 @@ class RobbinsRule(CurveRule):
         return np.where(x < self.options.d, np.minimum(np.nan_to_num(plain, nan=0.0), self.options.M), self.options.M)
 
     def _frequency(self, x: Floats) -> Floats:
-        at = np.minimum(np.searchsorted(self.tally.values, x), len(self.tally) - 1)
-        return np.where(self.tally.values[at] == x, self.tally.multiplicity[at], 0).astype(np.float64)
+        at = np.minimum(np.searchsorted(self.bare.values, x), len(self.bare) - 1)
+        return np.where(self.bare.values[at] == x, self.bare.multiplicity[at], 0).astype(np.float64)
 
     def _content(self) -> dict[str, Any]:
-        tally = {"values": self.tally.values.tolist(), "multiplicity": self.tally.multiplicity.tolist()}
+        tally = {"values": self.bare.values.tolist(), "multiplicity": self.bare.multiplicity.tolist()}
         return {"tally": tally, "options": asdict(self.options)}
 
     @classmethod
     def _from_content(cls, content: dict[str, Any], **common: Any) -> RobbinsRule:
-        return cls(tally=Tally(**content["tally"]), options=Robbins(**content["options"]), **common)
+        return cls(bare=Tally(**content["tally"]), options=Robbins(**content["options"]), **common)

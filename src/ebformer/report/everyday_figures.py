@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from ebformer.bayes.marginal import Floats
-from ebformer.check import marginal_cdf
-from ebformer.prior import GammaPrior, GridPrior, Prior
+from ebformer.bayes import marginal_cdf
+from ebformer.distributions import Floats
+from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior
 from ebformer.report.cells import percent
 from ebformer.report.style import BLUE, GREEN, INK, MUTED, ORANGE, RED, colour, house_style, subplots, verbatim
 from ebformer.rule import Rule
@@ -31,8 +31,8 @@ def shrinkage(tally: Tally, rule: Rule, unit: str = "rate", level: float = 0.9) 
 
     Each axis ends where its numbers do: one claim in three months is four a year, far beyond every estimate.
     """
-    raw = tally.values / tally.exposures
-    estimate = rule(tally.values, tally.exposures if tally.exposure is not None else None)
+    raw = tally.values / tally.known
+    estimate = rule(tally.values, tally.known if tally.exposure is not None else None)
     area = 8 + 250 * tally.multiplicity / max(tally.multiplicity.max(), 20)
     with house_style():
         figure, axes = subplots()
@@ -51,11 +51,11 @@ def shrinkage(tally: Tally, rule: Rule, unit: str = "rate", level: float = 0.9) 
         return figure
 
 
-def mixing(prior: Prior | GammaPrior, unit: str = "rate") -> Figure:
+def mixing(prior: AnyPrior, unit: str = "rate") -> Figure:
     """The estimated distribution of the hidden rates: its mass, and the cumulative distribution above it."""
     with house_style():
         figure, axes = subplots()
-        if isinstance(prior, GammaPrior):
+        if isinstance(prior, ConjugatePrior):
             # Drawn by 20,000 samples; the rule itself uses the closed form.
             atoms = np.sort(prior.draw(20_000, np.random.default_rng(0)))
             weights = np.full(atoms.size, 1 / atoms.size)
@@ -116,16 +116,18 @@ def _hang(axes: Axes, tally: Tally, rule: Rule) -> None:
     edges = np.arange(0, highest + step + 1, step, dtype=np.float64)
     observed = np.histogram(tally.values, bins=edges, weights=tally.multiplicity.astype(float))[0]
     fitted = np.zeros(edges.size - 1)
-    exposures, cell = np.unique(tally.exposures, return_inverse=True)
+    exposures, cell = np.unique(tally.known, return_inverse=True)
     if exposures.size > 200:
         # Many exposures are represented by 200 quantiles of equal mass: a picture needs no more.
         levels = (np.arange(200) + 0.5) / 200
-        exposures = np.quantile(tally.exposures, levels, weights=tally.multiplicity, method="inverted_cdf")
+        exposures = np.quantile(tally.known, levels, weights=tally.multiplicity, method="inverted_cdf")
         share = np.full(200, tally.n / 200)
     else:
         share = np.bincount(cell, weights=tally.multiplicity)
     for t, units in zip(exposures, share, strict=True):
-        fitted += units * np.diff(marginal_cdf(rule.prior, edges[1:] - 1, np.full(edges.size - 1, t)), prepend=0.0)
+        fitted += units * np.diff(
+            marginal_cdf(rule.prior, tally.channel, edges[1:] - 1, np.full(edges.size - 1, t)), prepend=0.0
+        )
     fitted = np.sqrt(np.maximum(fitted, 0.0))
     middle = edges[:-1] + (step - 1) / 2
     axes.bar(middle, -np.sqrt(observed), bottom=fitted, width=0.85 * step, color=MUTED, alpha=0.7, linewidth=0)

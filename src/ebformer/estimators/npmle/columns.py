@@ -59,6 +59,11 @@ class Columns:
             pieces.append(Piece(one.rows, slice(start, start + found.size), a))
         return Columns(points, pieces, self.observations), first
 
+    def divided(self, price: Floats) -> Columns:
+        """Every column divided by its price [k]."""
+        pieces = [Piece(rows, cols, a / price[cols]) for rows, cols, a in self.pieces]
+        return Columns(self.points, pieces, self.observations)
+
     @property
     def whole(self) -> Floats | None:
         """A [u, k] in one piece, unless it is in several."""

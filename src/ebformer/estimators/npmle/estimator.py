@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from ebformer.errors import InputError
-from ebformer.estimators.base import Estimator
+from ebformer.estimators.base import EVERY_CHANNEL, Estimator
 from ebformer.estimators.npmle.parts import maximise_by_parts
 from ebformer.estimators.npmle.sample import Sample
 from ebformer.rule import BayesRule, Convergence
@@ -31,9 +31,15 @@ class Npmle(Estimator):
     """
 
     name: ClassVar[str] = "npmle"
+    channels: ClassVar[tuple[str, ...]] = EVERY_CHANNEL
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
-    unequal_exposure: ClassVar[bool] = True
+    unequal_known: ClassVar[bool] = True
+
+    remark: ClassVar[str | None] = (
+        "intervals of npmle are too narrow, since its prior is a handful of points: "
+        "keep its estimates, but take intervals from priorformer or gamma"
+    )
 
     theta_max: float | None = None
 
@@ -41,13 +47,13 @@ class Npmle(Estimator):
         if self.theta_max is not None and not 0 < self.theta_max < np.inf:
             raise InputError(f"theta_max is {self.theta_max:g}: give a positive finite number")
 
-    def at_exposure(self, exposure: float) -> Self:
-        """The bound on the mean count of a unit with this exposure."""
-        return self if self.theta_max is None else replace(self, theta_max=self.theta_max * exposure)
+    def in_units(self, scale: float) -> Self:
+        """The bound in other units."""
+        return self if self.theta_max is None else replace(self, theta_max=self.theta_max / scale)
 
     def fit(self, tally: Tally) -> BayesRule:
         """Maximise, certify and say how well."""
         tolerance = min(1e-6, 0.01 / tally.n)
         solution = maximise_by_parts(Sample.of(tally, self.theta_max), tolerance)
         evidence = Convergence(solution.gap, solution.iterations, solution.gap <= tolerance, "max D - 1 over all theta")
-        return BayesRule(self.name, solution.prior, convergence=evidence)
+        return BayesRule(self.name, solution.prior, channel=tally.channel, convergence=evidence)

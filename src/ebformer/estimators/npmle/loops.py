@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer import compiled
 from ebformer.channels.base import Floats
+from ebformer.networks import libraries
 
 SOURCE = Path(__file__).with_name("loops.c")
 CHUNK = 32
@@ -21,20 +21,20 @@ CHUNK = 32
 @functools.cache
 def library() -> ctypes.CDLL | None:
     """The library, or None where numpy has to do its work."""
-    return prepared(compiled.library(SOURCE))
+    return load(libraries.compiled_from(SOURCE))
 
 
-def prepared(loaded: ctypes.CDLL | None) -> ctypes.CDLL | None:
-    """The library, told what its functions take."""
+def load(path: Path) -> ctypes.CDLL | None:
+    """The library at `path`, told what its functions take."""
+    loaded = libraries.load(path)
     if loaded is not None:
         pointer, integer, number = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
         loaded.em_steps.argtypes = [*[pointer] * 3, *[integer] * 3, pointer]
         loaded.reweigh.argtypes = [*[pointer] * 4, *[integer] * 2, number, integer, *[pointer] * 2]
         loaded.expand.argtypes = [*[pointer] * 5, *[integer] * 2, *[pointer] * 4]
-        loaded.em_steps.restype = loaded.expand.restype = None
-        loaded.reweigh.restype = integer
         loaded.newton_step.argtypes = [*[pointer] * 4, integer, number, *[pointer] * 3]
-        loaded.newton_step.restype = number
+        loaded.em_steps.restype = loaded.expand.restype = None
+        loaded.reweigh.restype, loaded.newton_step.restype = integer, number
     return loaded
 
 

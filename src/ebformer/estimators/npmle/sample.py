@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.channels import POISSON
 from ebformer.channels.base import Channel, Floats
 from ebformer.tally import Tally
 
@@ -68,10 +67,7 @@ class Sample:
         >>> sample.high, sample.q.round(3).tolist()
         (9.0, [0.333, 0.333, 0.333])
         """
-        channel = getattr(tally, "channel", POISSON)
-        known = getattr(tally, "known", None)
-        known = tally.exposures if known is None else known
-        return cls.of_shares(channel, tally.values.astype(np.float64), known, tally.multiplicity / tally.n, theta_max)
+        return cls.of_shares(tally.channel, tally.x, tally.known, tally.multiplicity / tally.n, theta_max)
 
     @classmethod
     def of_shares(cls, channel: Channel, x: Floats, known: Floats, q: Floats, theta_max: float | None = None) -> Sample:
@@ -164,6 +160,7 @@ class Sample:
 
         They halve the distance to `high` from half a cell of the lattice to the scale of the steepest of these rows.
 
+        >>> from ebformer.channels import POISSON
         >>> shares = np.array([0.0, 1e3]), np.ones(2), np.full(2, 0.5)
         >>> Sample.of_shares(POISSON, *shares, theta_max=4.0).ascent.round(3)
         array([3.802, 3.901, 3.951, 3.975, 3.988, 3.994, 3.997, 3.998])

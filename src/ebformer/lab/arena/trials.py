@@ -9,10 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
+from ebformer.channels.base import LARGEST_WHOLE
 from ebformer.errors import InputError
 from ebformer.lab.arena.losses import Case, Key, Truth
 from ebformer.lab.worlds.base import World
-from ebformer.tally import LARGEST
 
 
 class Trial(Protocol):
@@ -61,10 +61,10 @@ def draw_trials(
 
     >>> from ebformer.lab.worlds import PointMass
     >>> [trial.keys[0] for trial in draw_trials([PointMass()], [128], priors=1)]
-    [Key(world='point-mass', n=128, prior=0, repeat=0)]
+    [Key(data='point-mass', n=128, case=0, repeat=0)]
     """
     for name, number in [("priors", priors), ("repeats", repeats), *(("n", n) for n in sizes)]:
-        if not 1 <= number <= LARGEST:
+        if not 1 <= number <= LARGEST_WHOLE:
             raise InputError(f"{name} is {number}: give a whole number of at least 1 and at most 2^53")
     if seed < 0:
         raise InputError(f"seed is {seed}: give a whole number of at least 0")

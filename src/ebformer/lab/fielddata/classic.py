@@ -49,7 +49,7 @@ def load(
             raise InputError(
                 f"no table {dataset!r} of units of equal exposure ships with ebformer ({ours} do), and {error}"
             ) from error
-    if dataset not in found or found[dataset].common_exposure is None:
-        usable = [name for name, tally in found.items() if tally.common_exposure is not None]
+    if dataset not in found or found[dataset].common is None:
+        usable = [name for name, tally in found.items() if tally.common is not None]
         raise InputError(f"no table {dataset!r} of units of equal exposure: give one of {', '.join(usable)}")
     return [Holdout.thinned(found[dataset], 0.5, rng, dataset, str(i)) for i in range(thinnings)]

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ebformer.errors import InputError
+from ebformer.errors import InputError, KnownError
+from ebformer.lab.arena.losses import Key
 from ebformer.lab.fielddata.sources import read_columns
-from ebformer.tables.columns import NO_ANSWER, Columns, Offender, complaint, usable
+from ebformer.tables.columns import Columns
+from ebformer.tables.entries import Offender, complaint, means_missing
 from ebformer.tally import Tally, whole_numbers
 
 Ints = NDArray[np.int64]
@@ -94,7 +96,9 @@ class Holdout:
         """
         if not 0 < share < 1:
             raise InputError(f"the share of events to see is {share:g}: give a number between 0 and 1")
-        whole = np.repeat(tally.unexposed().values, tally.multiplicity)
+        if tally.common is None:
+            raise KnownError("these units have unequal exposures, which thinning to one ratio cannot keep")
+        whole = np.repeat(tally.values, tally.multiplicity)
         seen = rng.binomial(whole, share)
         return cls.of(seen, whole - seen, (1 - share) / share, data, case)
 
@@ -107,6 +111,11 @@ class Holdout:
     def n(self) -> int:
         """The number of units."""
         return int(self.multiplicity.sum())
+
+    @property
+    def key(self) -> Key:
+        """Which case this is in a table of losses."""
+        return Key(self.data, self.n, self.case)
 
     @property
     def drift(self) -> float:
@@ -143,12 +152,12 @@ class Holdout:
 def _counts(path: str | os.PathLike[str], column: str, entries: list[Any]) -> NDArray[np.float64]:
     """The entries of a column as numbers, or an `InputError` that names the first that is no count."""
     numbers = np.array([_number(entry) for entry in entries])
-    bad = np.flatnonzero(~usable("count", numbers))
+    bad = np.flatnonzero(~Columns(column).usable("x", numbers))
     if bad.size:
         entry, row = entries[bad[0]], int(bad[0]) + 1
-        if str(entry).strip().lower() in NO_ANSWER:
+        if means_missing(str(entry)):
             raise InputError(f"{path}: column {column!r} has no entry in row {row}: fill it in or drop the row")
-        raise InputError(f"{path}, {complaint(Columns(column), 'count', Offender(entry, row, bad.size))}")
+        raise InputError(f"{path}, {complaint(Columns(column), 'x', Offender(entry, row, bad.size))}")
     return numbers
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats, likely_counts, mmse
+from ebformer.bayes.marginal import likely, mmse
 from ebformer.channels.poisson import Poisson
+from ebformer.distributions import Floats
 from ebformer.lab.arena.losses import Loss
 from ebformer.lab.arena.summary import Paired, interval, pair
 from ebformer.lab.arena.timing import Timing
@@ -120,7 +121,7 @@ def minimax_at_point_masses(rule: Rule, theta_max: float = 50.0) -> Figure:
 
 def risk(rule: Rule, theta: Floats) -> Floats:
     """E_theta (rule(x) - theta)^2 at every theta."""
-    x = np.concatenate(likely_counts(Prior([0.0, float(theta.max())], [0.5, 0.5])))
+    x = np.concatenate([x for x, _ in likely(Prior([0.0, float(theta.max())], [0.5, 0.5]))])
     likelihood = np.exp(Poisson().log_likelihood(x, theta[:, None]))
     return np.asarray((likelihood * (rule(x) - theta[:, None]) ** 2).sum(axis=1))
 

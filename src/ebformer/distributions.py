@@ -1,15 +1,15 @@
-"""What is known of a rate after its count: posteriors on atoms, on the cells of a grid, and of gamma form."""
+"""Distributions of a unit's theta and of its next observation: what every answer has, and those on atoms and cells."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from ebformer.errors import InputError
 
@@ -18,12 +18,12 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 class Distribution(ABC, Generic[Number]):
-    """One distribution per unit, of its rate or its next count; answers have the shape of x, unless they say otherwise.
+    """One distribution per unit, of theta or of its next observation; answers have the shape of x, or say otherwise.
 
     It prints as its kind and its means: the weights of hundreds of atoms would fill a notebook.
 
-    >>> GammaPosterior(np.array([2.0, 6.0]), np.array([2.0, 2.0]))
-    GammaPosterior(2 units, means from 1 to 3)
+    >>> DiscretePosterior(np.array([1.0, 3.0]), np.array([[1.0, 0.0], [0.5, 0.5]]))
+    DiscretePosterior(2 units, means from 1 to 2)
     """
 
     @property
@@ -116,20 +116,27 @@ class DiscretePosterior(Posterior):
 class GridPosterior(DiscretePosterior):
     """The posterior of a `GridPrior`: what an atom bears is spread evenly over its cell, edges [k + 1].
 
-    A rate of 0 stays a point, since some units may have no events at all. Only intervals hold whole cells, so that they
-    are never too short for the grid; mean and variance are the atoms'.
+    `points` [k] are atoms that stay points: a rate of 0, since some units may have no events at all. Only intervals
+    hold whole cells, so that they are never too short for the grid; mean and variance are the atoms'.
 
-    >>> after = GridPosterior(np.array([0.0, 1.0, 4.0]), np.array([0.0, 0.8, 0.2]), np.array([0.0, 0.25, 2.25, 4.0]))
+    >>> edges, points = np.array([0.0, 0.25, 2.25, 4.0]), np.array([True, False, False])
+    >>> after = GridPosterior(np.array([0.0, 1.0, 4.0]), np.array([0.0, 0.8, 0.2]), edges, points)
     >>> after.interval(0.5), after.exceeds([0.25, 1.25, 2.25]).round(3).tolist()
     ((array(0.25), array(2.25)), [1.0, 0.6, 0.2])
     """
 
     edges: Floats
+    points: NDArray[np.bool_]
+
+    @property
+    def starts(self) -> Floats:
+        """From where on each atom is spread, [k]."""
+        return np.where(self.points, self.atoms, self.edges[:-1])
 
     @property
     def ends(self) -> Floats:
         """Up to where each atom is spread, [k]."""
-        return np.where(self.atoms == 0, 0.0, self.edges[1:])
+        return np.where(self.points, self.atoms, self.edges[1:])
 
     def quantile(self, q: ArrayLike) -> Floats:
         levels = probabilities(q)
@@ -137,12 +144,12 @@ class GridPosterior(DiscretePosterior):
         reached = np.take_along_axis(np.cumsum(self.weights, axis=-1), at, axis=-1)
         held = np.take_along_axis(self.weights, at, axis=-1)
         beyond = np.clip((reached - levels.reshape(-1)) / np.maximum(held, np.finfo(float).tiny), 0.0, 1.0)
-        found = self.ends[at] - beyond * (self.ends[at] - self.edges[at])
+        found = self.ends[at] - beyond * (self.ends[at] - self.starts[at])
         return np.asarray(found.reshape(self.weights.shape[:-1] + levels.shape))
 
     def exceeds(self, c: ArrayLike) -> Floats:
         levels = thresholds(c)
-        width = self.ends - self.edges[:-1]
+        width = self.ends - self.starts
         with np.errstate(over="ignore"):  # a cell may be as narrow as numbers get
             above = (self.ends - levels.reshape(-1, 1)) / np.where(width > 0, width, 1.0)
         above = np.where(width > 0, np.clip(above, 0.0, 1.0), self.atoms > levels.reshape(-1, 1))
@@ -150,39 +157,37 @@ class GridPosterior(DiscretePosterior):
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         at = self._drawn(n, rng)
-        return np.asarray(rng.uniform(self.edges[at], self.ends[at]))
+        return np.asarray(rng.uniform(self.starts[at], self.ends[at]))
 
     def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         first, last = (self._reached(np.asarray(tail)) for tail in tails(level))
         return np.asarray(self.edges[first]), np.asarray(self.edges[last + 1])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class GammaPosterior(Posterior):
-    """theta | x ~ Gamma(shape, rate), one pair per observation."""
+class Predictive(Distribution[Any]):
+    """The next observation of the same unit: a whole number where `whole`, else any number."""
 
-    shape: Floats
-    rate: Floats
+    whole: ClassVar[bool] = True
 
-    @property
-    def mean(self) -> Floats:
-        return self.shape / self.rate
+    @abstractmethod
+    def log_density(self, y: ArrayLike) -> Floats:
+        """The logarithm of `pmf` or `pdf`; shape x.shape + y.shape."""
 
-    @property
-    def variance(self) -> Floats:
-        return self.shape / self.rate**2
+    @abstractmethod
+    def cdf(self, y: ArrayLike) -> Floats:
+        """P(next observation <= y | x); shape x.shape + y.shape."""
 
-    def quantile(self, q: ArrayLike) -> Floats:
-        levels = probabilities(q)
-        return np.asarray(special.gammaincinv(_against(levels, self.shape), levels) / _against(levels, self.rate))
+    def pmf(self, y: ArrayLike) -> Floats:
+        """P(next observation = y | x); shape x.shape + y.shape."""
+        if not self.whole:
+            raise InputError("no single value of a continuous observation has a probability: ask for its pdf")
+        return np.exp(self.log_density(y))
 
-    def exceeds(self, c: ArrayLike) -> Floats:
-        levels = np.maximum(thresholds(c), 0.0)  # every rate exceeds a negative one
-        return np.asarray(special.gammaincc(_against(levels, self.shape), levels * _against(levels, self.rate)))
-
-    def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        check_draws(n, rng)
-        return rng.gamma(self.shape[..., None], 1 / self.rate[..., None], size=(*self.shape.shape, n))
+    def pdf(self, y: ArrayLike) -> Floats:
+        """The density of the next observation at y; shape x.shape + y.shape."""
+        if self.whole:
+            raise InputError("whole numbers have no density: ask for their pmf")
+        return np.exp(self.log_density(y))
 
 
 def check_draws(n: int, rng: np.random.Generator) -> None:
@@ -196,8 +201,12 @@ def check_draws(n: int, rng: np.random.Generator) -> None:
         raise InputError(f"draws need a generator of random numbers, not {rng!r}: give numpy.random.default_rng(0)")
 
 
-def _against(levels: Floats, parameter: Floats) -> Floats:
-    """A parameter per observation, given trailing axes so that it broadcasts against levels: x.shape + (1, ...)."""
+def against(levels: Floats, parameter: Floats) -> Floats:
+    """A parameter per observation, given trailing axes so that it broadcasts against levels: x.shape + (1, ...).
+
+    >>> against(np.zeros((2, 3)), np.zeros(5)).shape
+    (5, 1, 1)
+    """
     return parameter.reshape(parameter.shape + (1,) * levels.ndim)
 
 
@@ -243,3 +252,44 @@ def _numbers(given: ArrayLike, name: str) -> Floats:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} is {given!r}: give numbers") from error
+
+
+def below_one(q: ArrayLike) -> Floats:
+    """Probabilities below 1, or an `InputError`: no next observation is certain to be the largest.
+
+    >>> below_one(0.5).item()
+    0.5
+    """
+    levels = probabilities(q)
+    if bool(np.any(levels == 1)):
+        raise InputError("the level of a quantile is 1, and no count is certain to be enough: give a number below 1")
+    return levels
+
+
+def whole_quantile(cdf: Callable[[Floats], Floats], levels: Floats, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """The smallest y >= 0 with cdf(y) >= level, by doubling and bisection; cdf keeps the shape, shape + (levels,).
+
+    >>> whole_quantile(lambda y: 1 - 0.5 ** (y + 1), np.array([0.5, 0.9]), ()).tolist()
+    [0, 3]
+    """
+    flat = np.broadcast_to(levels.reshape(-1), (*shape, levels.size)) * (1 - 1e-14)
+    below, above = np.full(flat.shape, -1.0), np.ones(flat.shape)
+    while bool(np.any(short := cdf(above) < flat)):
+        below, above = np.where(short, above, below), np.where(short, 2 * above, above)
+    # Beyond 2^53 neighbouring floats are further apart than counts, so that what ends the search is no count between.
+    while bool(np.any((below < (middle := np.maximum(np.floor((below + above) / 2), 0.0))) & (middle < above))):
+        reached = cdf(middle) >= flat
+        below, above = np.where(reached, below, middle), np.where(reached, middle, above)
+    if bool(np.any(above >= 2.0**63)):
+        raise InputError(f"a next count may reach {above.max():.0e}, more than can be written: ask for less exposure")
+    return above.astype(np.int64).reshape(shape + levels.shape)
+
+
+def on_whole_numbers(log_pmf: Callable[[Floats], Floats], y: Floats) -> Floats:
+    """log_pmf where y is a whole number of at least 0, and -inf, the logarithm of 0, elsewhere.
+
+    >>> on_whole_numbers(lambda y: 0 * y, np.array([2.0, 0.5])).tolist()
+    [0.0, -inf]
+    """
+    possible = (y >= 0) & (y == np.floor(y))
+    return np.where(possible, log_pmf(np.where(possible, y, 0.0)), -np.inf)

@@ -11,18 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebformer.binning import coarsened, distinct_rows
+from ebformer.channels import pick
 from ebformer.check import ModelWarning
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.catalogue import DEFAULT, find
-from ebformer.tables.checking import check_fit, warnings_of
-from ebformer.tables.columns import Columns, Missing, room_for
+from ebformer.estimators.catalogue import DEFAULT, default_method, find
+from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
-from ebformer.tables.fit import Wanted, fit_table, narrow_intervals, remarks
-from ebformer.tables.observations import Source, observe
+from ebformer.tables.fit import Wanted
+from ebformer.tables.observations import Source
+from ebformer.tables.shrink import shrink_table
 from ebformer.tables.spark import SparkTable
-from ebformer.tally import Tally, exposures, whole_numbers
+from ebformer.tally import Tally, known_numbers, observed
 
 Frame = TypeVar("Frame")
 
@@ -43,10 +44,10 @@ def shrink(
     """The same table with the columns `estimate`, `lower` and `upper`, and more where asked for.
 
     `frame` is a pandas, polars or pyarrow table, a DuckDB relation or a PySpark frame; the last two are grouped and
-    joined where they live, and only the distinct observations travel. `group` fits each group apart, `interval` is the
-    level of `lower` and `upper` (0.9), `above` adds `p_above`, the probability of a rate above this one, `future` adds
-    `predicted` with its interval for the next period's exposure, `top` adds `expected_rank` (1 for the highest rate)
-    and `p_top`. Rows with a missing entry are an error, or kept without answers.
+    joined where they live, and only the distinct observations travel. `group` gives each group a fit of its own,
+    `interval` is the level of `lower` and `upper` (0.9), `above` adds `p_above`, the probability of a rate above this
+    one, `future` adds `predicted` with its interval for the next period's exposure, `top` adds `expected_rank` (1 for
+    the highest rate) and `p_top`. Rows with a missing entry are an error, or kept without answers.
 
     >>> import polars
     >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
@@ -54,16 +55,12 @@ def shrink(
     >>> shrink(goals, count="goals", method="gamma").columns
     ['player', 'goals', 'estimate', 'lower', 'upper']
     """
-    source, columns, wanted = source_of(frame), Columns(count, exposure, group), Wanted(interval, future, top, above)
-    observations = observe(source, columns, missing)
-    fit = fit_table(observations, find(method))
-    room_for(fit.new_columns(wanted), source.names)
-    checks = check_fit(fit, observations, np.random.default_rng(0))
-    for sentence in narrow_intervals(fit) + remarks(fit, observations) + warnings_of(checks, group):
+    columns, wanted = Columns(count, exposure, group), Wanted(interval, future, top, above)
+    shrunken = shrink_table(source_of(frame), columns, find(method), wanted, missing)
+    for sentence in shrunken.remarks + shrunken.departures:
         warnings.warn(sentence, ModelWarning, stacklevel=2)
-    answers = fit.answers(observations, wanted)
-    shrunken: Frame = source.with_answers(columns, observations.width, observations.keys, answers)
-    return shrunken
+    rows: Frame = shrunken.rows
+    return rows
 
 
 def source_of(frame: Any) -> Source:
@@ -82,18 +79,31 @@ def source_of(frame: Any) -> Source:
 
 
 def estimate(
-    counts: ArrayLike, exposure: ArrayLike | None = None, *, method: str | Estimator = DEFAULT
+    x: ArrayLike,
+    known: ArrayLike | None = None,
+    *,
+    method: str | Estimator | None = None,
+    **words: ArrayLike | str | None,
 ) -> NDArray[np.float64]:
-    """E[theta | x] for every count, under the prior that the method reads off all of them.
+    """E[theta | x] for every unit, under the prior that the method reads off all of them.
+
+    One keyword says what is known of the units and picks the channel: exposure=, trials= or se=. Without a method it is
+    the default one of the channel.
 
     >>> estimate([0, 0, 1, 0, 7], method="mle").tolist()
     [0.0, 0.0, 1.0, 0.0, 7.0]
+    >>> estimate([3, 9], trials=[10, 12], method="mle").tolist()
+    [0.3, 0.75]
     """
-    x = whole_numbers(counts, "counts")
-    t = None if exposure is None else exposures(exposure)
-    if t is not None and t.size not in (1, x.size):
-        raise InputError(f"there are {t.size} exposures for {x.size} counts: give one for each, or one for all")
-    t = None if t is None else np.broadcast_to(t, x.shape)
-    rule = find(method)(coarsened(Tally.of(x, t)))
-    first, which = distinct_rows(x, t)
-    return np.asarray(rule(x[first], None if t is None else t[first])[which])
+    channel, about = pick(known, words)
+    observations = observed(channel, x, channel.words.xs)
+    if about is not None:
+        about = known_numbers(channel, about)
+        if about.size not in (1, observations.size):
+            have = f"there are {about.size} {channel.words.knowns} for {observations.size} {channel.words.xs}"
+            raise InputError(f"{have}: give one for each, or one for all")
+        about = np.broadcast_to(about, observations.shape)
+    chosen = find(default_method(channel) if method is None else method)
+    rule = chosen(coarsened(Tally.of(observations, about, channel=channel)))
+    first, which = distinct_rows(observations, about)
+    return np.asarray(rule(observations[first], None if about is None else about[first])[which])

@@ -1,0 +1,213 @@
+"""The beta prior, conjugate to binomial successes: its marginal is beta-binomial."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincc, betaincinv
+
+from ebformer.channels.binomial import Binomial
+from ebformer.channels.poisson import log_peak
+from ebformer.distributions import (
+    Floats,
+    Posterior,
+    Predictive,
+    against,
+    below_one,
+    check_draws,
+    on_whole_numbers,
+    probabilities,
+    thresholds,
+    whole_quantile,
+)
+from ebformer.errors import InputError
+from ebformer.prior import ConjugatePrior
+
+NEGLIGIBLE = 1e-18
+"""Terms of a sum end where they are this small beside the sum."""
+MOST_TERMS = 2**16
+"""So many terms of all sums are computed at a time."""
+
+
+@dataclass(frozen=True)
+class BetaPrior(ConjugatePrior):
+    """theta ~ Beta(a, b), with density proportional to theta^(a - 1) (1 - theta)^(b - 1).
+
+    >>> BetaPrior(80.0, 240.0).mean
+    0.25
+    """
+
+    name: ClassVar[str] = "beta"
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        for name, number in (("a", self.a), ("b", self.b)):
+            if not (isinstance(number, Real) and 0 < number < np.inf):
+                raise InputError(f"the parameter {name} of a beta prior is {number!r}: give a positive finite number")
+
+    @property
+    def mean(self) -> float:
+        """E theta."""
+        return self.a / (self.a + self.b)
+
+    @property
+    def variance(self) -> float:
+        """Var theta."""
+        return self.mean * (self.b / (self.a + self.b)) / (self.a + self.b + 1.0)
+
+    def scaled(self, factor: float) -> BetaPrior:
+        """Probabilities have no other units: only a factor of 1 makes sense."""
+        if factor != 1.0:
+            raise InputError(f"a beta prior is scaled by {factor!r}, and probabilities have no other units: give 1")
+        return self
+
+    def draw(self, size: int, rng: np.random.Generator) -> Floats:
+        """Independent probabilities from this prior."""
+        return rng.beta(self.a, self.b, size=size)
+
+    def log_marginal(self, x: Floats, known: Floats) -> Floats:
+        return beta_binomial_log_pmf(x, self.a, self.b, known)
+
+    def marginal_cdf(self, x: Floats, known: Floats) -> Floats:
+        return beta_binomial_cdf(x, self.a, self.b, known)
+
+    def posterior(self, x: Floats, known: Floats) -> BetaPosterior:
+        return BetaPosterior(self.a + x, self.b + (known - x))
+
+    def predictive(self, x: Floats, known: Floats, future: Floats) -> BetaBinomial:
+        return BetaBinomial(self.a + x, self.b + (known - x), future)
+
+    def log_predictive(self, x: Floats, known: Floats, y: Floats, future: Floats) -> Floats:
+        return beta_binomial_log_pmf(y, self.a + x, self.b + (known - x), future)
+
+    def mmse(self, known: float) -> float:
+        """Var theta, less the part (m / (m + a + b)) of it that m trials explain."""
+        total = self.a + self.b
+        return self.variance * total / (total + known)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BetaPosterior(Posterior):
+    """theta | x ~ Beta(a, b), one pair per observation."""
+
+    a: Floats
+    b: Floats
+
+    @property
+    def mean(self) -> Floats:
+        return self.a / (self.a + self.b)
+
+    @property
+    def variance(self) -> Floats:
+        return self.mean * (self.b / (self.a + self.b)) / (self.a + self.b + 1.0)
+
+    def quantile(self, q: ArrayLike) -> Floats:
+        levels = probabilities(q)
+        return np.asarray(betaincinv(against(levels, self.a), against(levels, self.b), levels))
+
+    def exceeds(self, c: ArrayLike) -> Floats:
+        levels = np.clip(thresholds(c), 0.0, 1.0)
+        return np.asarray(betaincc(against(levels, self.a), against(levels, self.b), levels))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        check_draws(n, rng)
+        return rng.beta(self.a[..., None], self.b[..., None], size=(*self.a.shape, n))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BetaBinomial(Predictive):
+    """y ~ Binomial(future, theta) with theta ~ Beta(a, b)."""
+
+    a: Floats
+    b: Floats
+    future: Floats
+
+    @property
+    def mean(self) -> Floats:
+        return self.future * self.a / (self.a + self.b)
+
+    @property
+    def variance(self) -> Floats:
+        total = self.a + self.b
+        return self.mean * (self.b / total) * ((total + self.future) / (total + 1.0))
+
+    def log_density(self, y: ArrayLike) -> Floats:
+        successes, a, b, m = self._against(y)
+
+        def log_pmf(whole: Floats) -> Floats:
+            inside = np.minimum(whole, m)
+            return np.where(whole <= m, beta_binomial_log_pmf(inside, a, b, m), -np.inf)
+
+        return on_whole_numbers(log_pmf, successes)
+
+    def cdf(self, y: ArrayLike) -> Floats:
+        return beta_binomial_cdf(*self._against(y))
+
+    def quantile(self, q: ArrayLike) -> NDArray[np.int64]:
+        _, a, b, m = self._against(np.zeros(1))
+        return whole_quantile(lambda y: beta_binomial_cdf(y, a, b, m), below_one(q), self.a.shape)
+
+    def _against(self, y: ArrayLike) -> tuple[Floats, Floats, Floats, Floats]:
+        successes = np.asarray(y, dtype=np.float64)
+        return successes, against(successes, self.a), against(successes, self.b), against(successes, self.future)
+
+
+def beta_binomial_log_pmf(x: ArrayLike, a: ArrayLike, b: ArrayLike, m: ArrayLike) -> Floats:
+    """log of C(m, x) B(x + a, m - x + b) / B(a, b), for x from 0 to m.
+
+    Written by deviances: x of m and a of a + b are compared with p, the share of both together, so that it keeps its
+    digits where a and b are large.
+
+    >>> np.exp(beta_binomial_log_pmf([0, 1, 2], 1.0, 1.0, 2)).round(12).tolist()
+    [0.333333333333, 0.333333333333, 0.333333333333]
+    """
+    x, a, b, m = (np.asarray(number, dtype=np.float64) for number in (x, a, b, m))
+    size, total, hits, misses = a + b, m + a + b, x + a, m - x + b
+    p, peak, deviance = hits / total, _log_peak, Binomial().deviance
+    log_ratio = np.log(total / size * (a / hits) * (b / misses))
+    fit = deviance(x, p, m) + deviance(a, p, size)
+    return np.asarray(peak(x, m) + peak(a, size) - peak(hits, total) - fit + log_ratio)
+
+
+def _log_peak(x: Floats, size: Floats) -> Floats:
+    return log_peak(x) + log_peak(size - x) - log_peak(size)
+
+
+def beta_binomial_cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, m: ArrayLike) -> Floats:
+    """P(at most x), for any real x: the sum of the shorter tail, term by term from its largest.
+
+    >>> beta_binomial_cdf([-1, 0, 1.5, 7], 1.0, 1.0, 2).round(12).tolist()
+    [0.0, 0.333333333333, 0.666666666667, 1.0]
+    """
+    arrays = (np.asarray(number, dtype=np.float64) for number in (np.floor(x), a, b, m))
+    x, a, b, m = np.broadcast_arrays(*arrays)
+    at = np.clip(x, 0.0, m - 1.0)
+    upper = at + 0.5 > m * a / (a + b)
+    # From above, failures change places with successes: P(X > x) = P(m - X <= m - x - 1).
+    start, a, b = np.where(upper, m - at - 1.0, at), np.where(upper, b, a), np.where(upper, a, b)
+    tail = np.exp(beta_binomial_log_pmf(start, a, b, m)) * _relative_tail(start, a, b, m)
+    below = np.where(upper, 1.0 - tail, tail)
+    return np.where(x < 0, 0.0, np.where(x >= m, 1.0, np.clip(below, 0.0, 1.0)))
+
+
+def _relative_tail(x: Floats, a: Floats, b: Floats, m: Floats) -> Floats:
+    """sum of f(j) / f(x) over j <= x, f beta-binomial: products of f(j - 1) / f(j), many at a time."""
+    shape, k, a, b, m = x.shape, x.flatten(), a.ravel(), b.ravel(), m.ravel()
+    term, total = np.ones(k.size), np.ones(k.size)
+    active = np.flatnonzero(k > 0)
+    while active.size:
+        width = max(16, min(MOST_TERMS // active.size, int(k[active].max())))
+        down, ka, kb, km = k[active, None] - np.arange(width), a[active, None], b[active, None], m[active, None]
+        j = np.maximum(down, 1.0)
+        ratio = np.where(down > 0, j / (km - j + 1.0) * (km - j + kb) / (j - 1.0 + ka), 0.0)
+        terms = term[active, None] * np.cumprod(ratio, axis=1)
+        total[active] += terms.sum(axis=1)
+        term[active], k[active] = terms[:, -1], k[active] - width
+        active = active[(k[active] > 0) & (term[active] > NEGLIGIBLE * total[active])]
+    return total.reshape(shape)

@@ -1,0 +1,103 @@
+"""Units that never entered the table: how many there are, and how many will show themselves, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import chdtri
+
+from ebformer.bayes.prediction import units_to_come
+from ebformer.distributions import Floats, tails
+from ebformer.errors import InputError
+from ebformer.estimators.npmle.columns import Columns
+from ebformer.estimators.npmle.sample import Sample
+from ebformer.estimators.npmle.solver import EM_STEPS, sparse_start
+from ebformer.estimators.npmle.weights import em_steps, reweigh
+from ebformer.prior import Prior
+from ebformer.rule import Rule
+from ebformer.tally import Tally
+
+STEEPEST = 1e6
+"""The heaviest tilt of the likelihood that is tried; where it does not end an interval, nothing does."""
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """An estimated number of units, and the interval of those that the data do not speak against."""
+
+    estimate: float
+    lower: float
+    upper: float
+    level: float
+
+    def __str__(self) -> str:
+        upper = "no upper end" if np.isinf(self.upper) else f"at most {self.upper:,.0f}"
+        estimate = "beyond any number" if np.isinf(self.estimate) else f"{self.estimate:,.0f}"
+        return f"{estimate} units ({self.level:.0%} interval: at least {self.lower:,.0f}, {upper})"
+
+
+def unseen(rule: Rule, future: float | None = None, level: float = 0.9) -> Unseen:
+    """How many units never entered the table; with `future`, how many show themselves in so much further exposure.
+
+    The estimate is that of the rule's prior. The interval holds all numbers for which some prior is nearly as likely as
+    the likeliest (the profile likelihood): twice the difference of their log-likelihoods is at most the quantile of
+    chi-square with two degrees of freedom, one for the number and one for the chance by which it comes out. (With one,
+    intervals of level 0.9 held 72 to 86 percent of simulated outcomes, with two 83 to 96.) Units that are hardly ever
+    seen leave no trace, so that nothing bounds the number of all units from above, and the estimate of some priors is
+    infinite; what is to come is bounded.
+
+    >>> from ebformer.estimators.catalogue import estimator
+    >>> words = Tally([1, 2, 3, 4, 5], [60, 22, 9, 6, 3], zeros="missing")  # 60 words occur once, ...
+    >>> print(unseen(estimator("npmle")(words), future=0.5))
+    26 units (90% interval: at least 19, at most 32)
+    """
+    tails(level)
+    tally = rule.tally
+    if rule.channel.complete:
+        raise InputError(f"all units of these {rule.channel.words.xs} are in the table, so that none is unseen")
+    if not isinstance(rule.prior, Prior) or tally is None:
+        raise InputError(f"{rule.method} has no prior on atoms here: fit a tally with npmle or npmle-em, and ask again")
+    if future is not None and not (np.isfinite(future) and future > 0):
+        raise InputError(f"the future {rule.channel.keyword} is {future!r}: give one positive number")
+    per_atom = units_to_come(rule.prior.atoms, tally, future)
+    estimate = float(rule.prior.weights @ per_atom)
+    lower, upper = _profile_interval(tally, future, 0.5 * float(chdtri(2, 1.0 - level)))
+    return Unseen(estimate, min(lower, estimate), max(upper, estimate), level)
+
+
+def _profile_interval(tally: Tally, future: float | None, drop: float) -> tuple[float, float]:
+    """The least and the largest number under priors whose log-likelihood is within `drop` of the largest.
+
+    Priors w on a lattice that maximise the log-likelihood l(w) less log(1 - tilt * number / scale) run through the best
+    ones for every number as the tilt does, and each is a nonparametric maximum likelihood estimate with columns divided
+    by 1 - tilt * number / scale.
+    """
+    sample, low = Sample.of(tally), np.array([tally.channel.domain[0]])
+    columns, number = Columns.of(sample, sample.lattice), units_to_come(sample.lattice, tally, future)
+    lower = _end(columns, sample.q, number, tally.n, -1.0, drop)
+    bounded = bool(np.isfinite(units_to_come(low, tally, future)).all())
+    return lower, _end(columns, sample.q, number, tally.n, 1.0, drop) if bounded else np.inf
+
+
+def _end(columns: Columns, q: Floats, number: Floats, n: int, side: float, drop: float) -> float:
+    # Downwards any scale will do; upwards no column may have a price below 0.
+    scale = n if side < 0 else float(number.max())
+
+    def tilted(log_tilt: float) -> tuple[float, float]:
+        """The log-likelihood of the prior of this tilt, and its number."""
+        tilt = np.exp(log_tilt)
+        price = 1.0 + tilt * number / scale if side < 0 else 1.0 - number / scale * (tilt / (1.0 + tilt))
+        priced = columns.divided(price)
+        dense = em_steps(priced, q, np.full(number.size, 1.0 / number.size), EM_STEPS)
+        w = reweigh(priced, q, dense, sparse_start(dense), 1e-9, steps=60)[0] / price
+        w = w / w.sum()
+        return n * float(q @ np.log(columns.mix(w))), float(w @ number)
+
+    low, high = -20.0, float(np.log(STEEPEST))
+    best, _ = tilted(low)
+    if best - tilted(high)[0] < drop:
+        return tilted(high)[1]
+    at = float(brentq(lambda log_tilt: best - tilted(log_tilt)[0] - drop, low, high, xtol=1e-6))
+    return tilted(at)[1]
