@@ -82,7 +82,7 @@ def damped_step(sample: Sample, now: Mixture, damping: float) -> tuple[Mixture, 
         theta = np.minimum(np.maximum(now.theta[kept] + alpha[kept] / w[kept], sample.low), sample.high)
         if kept.size and float(np.abs(np.interp(theta, lattice, cells) - place[kept]).max()) < 3:
             trial = Mixture.of(sample, theta, w[kept] / w.sum())
-            if float(sample.q @ np.log1p(trial.f / now.f - 1)) > -1e-15:
+            if float(sample.q @ np.log(trial.f / now.f)) > -1e-15:
                 return trial, damping
         damping = max(10 * damping, 1e-6)
     return None

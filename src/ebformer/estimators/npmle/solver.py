@@ -28,6 +28,8 @@ EM_STEPS = 15
 RUNGS = 12
 ATTEMPTS = 4
 """To put atoms where D exceeds 1 before the ladder is climbed further."""
+MISSING = 1e-7
+"""How far D exceeds 1 only where an atom is missing."""
 START = 1e-3
 """How far D may exceed 1 on the lattice before it is refined."""
 WIDTH = 0.25
@@ -106,12 +108,11 @@ def sharpen(lattice: Lattice, theta: Floats, w: Floats, goal: float) -> tuple[Ca
         theta, w, steps = slide(sample, theta, w)
         found.append(Candidate.of(lattice, theta, w))
         iterations += steps
-        if (gap := found[-1].gap) <= goal:
+        if (gap := found[-1].gap) <= max(goal, MISSING):
             break
-        missing = found[-1].top[found[-1].d > 1 + 0.01 * gap]
-        columns, w = extended(sample, Columns.of(sample, theta), w, missing)
-        w, steps = reweigh(columns, sample.q, w, w, 1e-15)
-        theta, w = unite(sample, columns.points[w > 0], w[w > 0], 1.5)
+        columns, w = extended(sample, Columns.of(sample, theta), w, found[-1].top[found[-1].d > 1 + 0.01 * gap])
+        w, steps = reweigh(columns, sample.q, w, w, 0.1 * goal)
+        theta, w = unite(sample, columns.points[w > 0], w[w > 0], 0.7)
         iterations += steps
     return min(found, key=lambda candidate: candidate.gap), iterations
 
