@@ -71,14 +71,20 @@ class ZeroTruncated(Channel):
     def deviance(self, x: Floats, theta: Floats, known: Floats) -> Floats:
         """(x - 1) log(m / mu) + g(mu) - g(m) with mu = t theta, m its likeliest value and g(mu) = log((e^mu - 1) / mu).
 
-        Where x is large this is Poisson's deviance of x m / m from x mu / m, less what zeros make of it.
+        Written as Poisson's deviance, x (r - log(1 + r)) with r = mu / m - 1, and what zeros make of it: where counts
+        are large and close, no digit is lost. For x = 1, where m = 0, r = mu - 1 leads to g(mu) as well.
         """
         mu, m, one = known * theta, _likeliest_mean(x), x <= 1.0
-        safe, at = np.where(one, 1.0, m), np.where(mu > 0, mu, 1.0)
-        r = (at - safe) / safe
-        zeros = np.log(-np.expm1(-at)) - np.log(-np.expm1(-safe)) - x * np.exp(-safe) * r
-        several = np.where(mu > 0, np.maximum(poisson.deviance(x, x * (at / safe)) + zeros, 0.0), np.inf)
-        return np.where(one, _log_growth(mu), several)
+        safe = np.where(one, 1.0, m)
+        constant = np.where(one, 1.0, -np.log(-np.expm1(-safe)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            r = (mu - safe) / safe
+            log_ratio = np.asarray(np.log(mu / safe))
+            np.log1p(r, out=log_ratio, where=np.abs(r) < 0.5)
+            fall = x * (r - log_ratio) + np.log(-np.expm1(-mu)) + constant - np.where(one, 0.0, x * np.exp(-safe)) * r
+        return np.where(
+            one & (mu <= SMALL), _log_growth(np.minimum(mu, SMALL)), np.where(mu > 0, np.maximum(fall, 0.0), np.inf)
+        )
 
     def derivatives(self, x: Floats, theta: Floats, known: Floats) -> tuple[Floats, Floats]:
         h, slope = _excess(known * theta)
@@ -169,11 +175,8 @@ def _likeliest_mean(x: Floats) -> Floats:
 
 
 def _log_growth(mu: Floats) -> Floats:
-    """log((exp(mu) - 1) / mu), which is mu / 2 + mu^2 / 24 - mu^4 / 2880 + ... near 0."""
-    large = np.where(mu > SMALL, mu, 1.0)
-    small = np.minimum(mu, SMALL)
-    series = small * (0.5 + small * (1 / 24 - small * small / 2880))
-    return np.where(mu > SMALL, large + np.log(-np.expm1(-large) / large), series)
+    """log((exp(mu) - 1) / mu) for mu up to SMALL: mu / 2 + mu^2 / 24 - mu^4 / 2880 + ..."""
+    return np.asarray(mu * (0.5 + mu * (1 / 24 - mu * mu / 2880)))
 
 
 def _excess(mu: Floats) -> tuple[Floats, Floats]:
