@@ -13,7 +13,7 @@ from ebformer.tables.columns import Columns
 from ebformer.tables.fit import fit_table
 from ebformer.tables.frames import shrink, source_of
 from ebformer.tables.observations import observe
-from ebformer.tables.remarks import about_narrow_intervals, remarks
+from ebformer.tables.remarks import about_methods, remarks
 
 
 def two_kinds(n: int = 2_000) -> pl.DataFrame:
@@ -73,7 +73,7 @@ def test_intervals_of_npmle_come_with_a_doubt() -> None:
     with pytest.warns(ModelWarning, match="intervals of npmle are too narrow"):
         shrink(table, "goals", method="npmle")
     observations = observe(source_of(table), Columns("goals"))
-    assert about_narrow_intervals(fit_table(observations, eb.CATALOGUE["gamma"])) == []
+    assert about_methods(fit_table(observations, eb.CATALOGUE["gamma"])) == []
 
 
 def test_groups_that_fit_are_told_in_one_sentence_and_small_ones_are_no_proof() -> None:
