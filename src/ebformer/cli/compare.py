@@ -41,6 +41,8 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
     with open_table(file) as opened, options.watch(opened)("Reading"):
         observations = observe(opened.table, named.found_in(opened), named.missing)
         tally = observations.tallies()[None]
+    if methods is None:
+        chosen = {name: method for name, method in chosen.items() if tally.channel.name in method.channels}
     done: list[str] = []
     with terminal.progress("Comparing", lambda: 100.0 * len(done) / len(chosen)):
         scores = compare(tally, chosen, np.random.default_rng(seed), fitted=done.append)

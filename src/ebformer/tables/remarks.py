@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ebformer.estimators.base import Estimator
 from ebformer.prior import Prior
 from ebformer.tables.columns import first_few
 from ebformer.tables.fit import Fit
@@ -13,8 +14,6 @@ from ebformer.tables.observations import Observations
 
 FEW = 30
 """A group with fewer rows than this says little about its own prior."""
-FIXED_RULES = ("mle", "minimax", "oracle")
-"""Methods that learn no prior from the rows, so that few of them do no harm."""
 ONE_RATE = (
     "cannot tell the rates of these units apart, since their counts vary no more than those of one rate: "
     "all get one estimate and intervals without width; take intervals from priorformer"
@@ -22,32 +21,22 @@ ONE_RATE = (
 """What a prior of one point means."""
 
 
-def remarks(fit: Fit, observations: Observations) -> list[str]:
-    """All there is to say about a fit to these observations."""
+def remarks(fit: Fit, observations: Observations, method: Estimator) -> list[str]:
+    """All there is to say about what a method made of these observations."""
     return (
-        about_narrow_intervals(fit)
-        + about_few_rows(fit, observations)
+        ([] if method.remark is None else [method.remark])
+        + (about_few_rows(observations) if method.learns else [])
         + about_bins(fit, observations)
         + about_rules(fit, observations.columns.group)
     )
 
 
-def about_narrow_intervals(fit: Fit) -> list[str]:
-    """Where intervals are known to cover too little: maximum likelihood puts the prior on a few points."""
-    if not any(rule.method == "npmle" for rule in fit.rules.values()):
-        return []
-    return [
-        "intervals of npmle are too narrow, since its prior is a handful of points: "
-        "keep its estimates, but take intervals from priorformer or gamma"
-    ]
-
-
-def about_few_rows(fit: Fit, observations: Observations) -> list[str]:
-    """Where a prior was learnt from next to nothing."""
+def about_few_rows(observations: Observations) -> list[str]:
+    """Where there is next to nothing to learn a prior from."""
     names, group = observations.groups
     units = np.bincount(group, weights=observations.keys.rows)
     few = np.flatnonzero(units < FEW)
-    if few.size == 0 or all(rule.method in FIXED_RULES for rule in fit.rules.values()):
+    if few.size == 0:
         return []
     shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
     column = observations.columns.group
