@@ -131,6 +131,12 @@ class GridPrior(Prior):
     def _with_atoms(self, atoms: Floats) -> Self:
         return type(self)(atoms, self.weights, self.channel)
 
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and isinstance(other, GridPrior) and self.channel == other.channel
+
+    def __hash__(self) -> int:
+        return hash((super().__hash__(), self.channel))
+
 
 class ConjugatePrior(ABC):
     """A prior whose posteriors are of its own family, with closed forms for all that `bayes` asks of it.

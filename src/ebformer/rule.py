@@ -18,8 +18,7 @@ from ebformer.atomic import replacing
 from ebformer.bayes import bayes_rule, log_marginal, posterior, predictive
 from ebformer.bayes.marginal import admitted, check_known, observations
 from ebformer.bayes.prediction import units_to_come
-from ebformer.channels import HOMES as CHANNELS
-from ebformer.channels import POISSON, channel, pick
+from ebformer.channels import CHANNELS, POISSON, channel, pick
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats, Posterior, Predictive
 from ebformer.errors import InputError, KnownError, NoPriorError, WeightsError
@@ -28,7 +27,7 @@ from ebformer.tally import Tally
 
 FORMAT, VERSION = "ebformer-rule", 2
 
-HOMES = {
+RULE_KINDS = {
     "mle": "ebformer.estimators.mle",
     "robbins": "ebformer.estimators.robbins",
     "step": "ebformer.estimators.erm_monotone",
@@ -73,7 +72,7 @@ class Rule(ABC):
 
     method: str
     channel: Channel = field(default=POISSON, kw_only=True)
-    known: float | None = field(default=1.0, kw_only=True)
+    known: float | None = field(default=POISSON.usual, kw_only=True)
     convergence: Convergence | None = field(default=None, kw_only=True)
     tally: Tally | None = field(default=None, kw_only=True, repr=False, compare=False)
     """What was fitted, where it is at hand; of a rule that was read from a file, `as_saved` is left."""
@@ -170,6 +169,11 @@ class Rule(ABC):
 
     def _known(self, known: ArrayLike | None, words: dict[str, ArrayLike | None]) -> ArrayLike:
         about: ArrayLike | None = pick(known, words, self.channel)[1]
+        if about is not None and not (self.channel.complete or bool(np.all(np.asarray(about) == self.known))):
+            raise KnownError(
+                f"the prior is of units that entered the table at {self.channel.keyword} {self.known:g}: "
+                "ask about such units, or fit those of another"
+            )
         if about is not None:
             return about
         if self.known is None:
@@ -182,7 +186,7 @@ class Rule(ABC):
         if self.prior is None:
             raise NoPriorError(
                 f"{self.method} estimates {self.channel.words.thetas} without a prior, so it has no posterior; "
-                "use a method that has one, such as priorformer or npmle"
+                f"use a method that has one, such as npmle or {self.channel.conjugate or 'npmle-em'}"
             )
         return self.prior
 
@@ -221,8 +225,8 @@ class Rule(ABC):
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise InputError(f"{path} is not a saved rule: write one with rule.save(path)")
         kind, version = str(record.get("kind")), record.get("version")
-        if kind in HOMES:
-            import_module(HOMES[kind])
+        if kind in RULE_KINDS:
+            import_module(RULE_KINDS[kind])
         if version not in (1, VERSION) or kind not in Rule._kinds:
             raise InputError(
                 f"{path} holds a rule of kind {kind!r}, version {version!r}, "

@@ -20,7 +20,9 @@ from ebformer.rule import Rule
 from ebformer.tally import Tally
 
 STEEPEST = 1e6
-"""The heaviest tilt of the likelihood that is tried; where it does not end an interval, nothing does."""
+"""The heaviest tilt of the likelihood that is tried."""
+BEYOND = 4.0
+"""How far beyond the largest raw rate a theta may lie, in its noise."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,10 @@ def unseen(rule: Rule, future: float | None = None, level: float = 0.9) -> Unsee
     tally = rule.tally
     if rule.channel.complete:
         raise InputError(f"all units of these {rule.channel.words.xs} are in the table, so that none is unseen")
-    if not isinstance(rule.prior, Prior) or tally is None:
-        raise InputError(f"{rule.method} has no prior on atoms here: fit a tally with npmle or npmle-em, and ask again")
+    if not isinstance(rule.prior, Prior):
+        raise InputError(f"{rule.method} has no prior on atoms here: fit with npmle or npmle-em, and ask again")
+    if tally is None:
+        raise InputError("a rule that was read from a file no longer has its units: fit them again, and ask then")
     if future is not None and not (np.isfinite(future) and future > 0):
         raise InputError(f"the future {rule.channel.keyword} is {future!r}: give one positive number")
     per_atom = units_to_come(rule.prior.atoms, tally, future)
@@ -74,11 +78,20 @@ def _profile_interval(tally: Tally, future: float | None, drop: float) -> tuple[
     ones for every number as the tilt does, and each is a nonparametric maximum likelihood estimate with columns divided
     by 1 - tilt * number / scale.
     """
-    sample, low = Sample.of(tally), np.array([tally.channel.domain[0]])
-    columns, number = Columns.of(sample, sample.lattice), units_to_come(sample.lattice, tally, future)
+    sample, points = Sample.of(tally), _points(tally)
+    columns, number = Columns.of(sample, points), units_to_come(points, tally, future)
     lower = _end(columns, sample.q, number, tally.n, -1.0, drop)
-    bounded = bool(np.isfinite(units_to_come(low, tally, future)).all())
+    bounded = bool(np.isfinite(units_to_come(points[:1] * 0.0, tally, future)).all())
     return lower, _end(columns, sample.q, number, tally.n, 1.0, drop) if bounded else np.inf
+
+
+def _points(tally: Tally) -> Floats:
+    """Thetas from next to none to well beyond all that were seen, a fifth of the noise apart."""
+    channel, known = tally.channel, tally.known
+    noise = channel.noise(known)
+    highest = float((channel.coordinate(channel.mle(tally.x, known)) + BEYOND * noise).max())
+    u = np.arange(0.0, highest, 0.2 * float(noise.min()))
+    return np.maximum(channel.at_coordinate(u), channel.inside[0])
 
 
 def _end(columns: Columns, q: Floats, number: Floats, n: int, side: float, drop: float) -> float:
@@ -97,7 +110,10 @@ def _end(columns: Columns, q: Floats, number: Floats, n: int, side: float, drop:
 
     low, high = -20.0, float(np.log(STEEPEST))
     best, _ = tilted(low)
-    if best - tilted(high)[0] < drop:
-        return tilted(high)[1]
+    level, found = tilted(high)
+    if best - level < drop:
+        # What is left of the drop pays for a share of the units at the theta of the most extreme number.
+        share = -np.expm1(-(drop - (best - level)) / n)
+        return float((1.0 - share) * found + share * (number.min() if side < 0 else number.max()))
     at = float(brentq(lambda log_tilt: best - tilted(log_tilt)[0] - drop, low, high, xtol=1e-6))
     return tilted(at)[1]

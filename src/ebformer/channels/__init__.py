@@ -11,7 +11,7 @@ from ebformer.channels.base import Channel
 from ebformer.channels.poisson import Poisson
 from ebformer.errors import InputError
 
-HOMES = {
+CHANNELS = {
     "poisson": "poisson.Poisson",
     "binomial": "binomial.Binomial",
     "normal": "normal.Normal",
@@ -30,16 +30,16 @@ def channel(name: str) -> Channel:
     >>> channel("binomial")
     Binomial()
     """
-    if name not in HOMES:
-        raise InputError(f"there is no channel {name!r}: choose among {', '.join(HOMES)}")
-    module, _, kind = HOMES[name].partition(".")
+    if name not in CHANNELS:
+        raise InputError(f"there is no channel {name!r}: choose among {', '.join(CHANNELS)}")
+    module, _, kind = CHANNELS[name].partition(".")
     found: Channel = getattr(import_module(f"ebformer.channels.{module}"), kind)()
     return found
 
 
 def channels() -> list[Channel]:
     """All channels."""
-    return [channel(name) for name in HOMES]
+    return [channel(name) for name in CHANNELS]
 
 
 def pick(known: Any, words: Mapping[str, Any], channel: Channel | None = None) -> tuple[Channel, Any]:
@@ -68,7 +68,8 @@ def pick(known: Any, words: Mapping[str, Any], channel: Channel | None = None) -
             raise InputError(f"there is no {', '.join(written)} to give: write {_choices()}")
         channel = fitting[0]
     elif set(keywords) - {channel.keyword} or (sign and tuple(sign.items()) != (channel.sign,)):
-        wrong = next(word for word in written if word != channel.keyword)
+        right = {channel.keyword, *(channel.sign or ())[:1]}
+        wrong = next((word for word in written if word not in right), next(iter(written)))
         noun = channel.words.known
         article = "" if noun.endswith("s") else "an " if noun[0] in "aeiou" else "a "
         raise InputError(f"these are {channel.words.xs} with {article}{noun}: give {channel.keyword}=, not {wrong}=")

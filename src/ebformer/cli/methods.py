@@ -34,11 +34,11 @@ def command() -> None:
     from ebformer.channels import channel
     from ebformer.estimators.base import EVERY_CHANNEL
     from ebformer.estimators.catalogue import CATALOGUE, DEFAULT
-    from ebformer.estimators.contract import samples
+    from ebformer.estimators.contract import examples
 
     lines: list[dict[str, object]] = []
     for name, method in CATALOGUE.items():
-        tally = samples(channel(method.channels[0]))[0].tally()
+        tally = examples(channel(method.channels[0]))[0].tally()
         promises = {
             "intervals": method(tally).prior is not None,
             "unequal": method.unequal_known,

@@ -41,7 +41,10 @@ class NormalMeans(Estimator):
 
     def fit(self, tally: Tally) -> BayesRule:
         """Find the spread at which the profile likelihood is highest."""
-        prior, convergence = maximum_likelihood(tally)
+        scale = float(tally.known.min())  # squares of errors in other units may be too small for numbers
+        small = Tally(tally.x / scale, tally.multiplicity, tally.known / scale, channel=tally.channel)
+        prior, convergence = maximum_likelihood(small)
+        prior = prior.scaled(scale)
         return BayesRule(self.name, prior, channel=tally.channel, convergence=convergence)
 
 
