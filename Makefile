@@ -2,16 +2,22 @@
 # make test   everything, with the development extras
 PYTHON ?= python3
 BIN := .venv/bin
+WORKERS ?= 2
 # A change of these asks for a new installation; all other files are read where they lie.
-INSTALLED := pyproject.toml hatch_build.py src/ebformer/networks/kernels.c
+INSTALLED := pyproject.toml hatch_build.py src/ebformer/networks/kernels.c src/ebformer/networks/constants.py \
+	src/ebformer/estimators/npmle/loops.c
 
 .PHONY: demo test clean
 
 demo: .venv/demo
 	$(BIN)/ebformer demo
 
+# Tests start processes: what these import is compiled once, even where bytecode is otherwise not kept. Each file is
+# run by one worker, so that what its tests share (a report, a browser, a Spark session) is made once.
+test: export PYTHONDONTWRITEBYTECODE =
+test: export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/bytecode
 test: .venv/test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ebformer needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)")'

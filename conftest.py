@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Before numpy is imported: the matrices of tests are small, and threads that wait for each other take longer than one.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # The same examples every time, and no deadline: a busy machine is not a broken law.
 settings.register_profile("ebformer", deadline=None, derandomize=True)
 settings.load_profile("ebformer")

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import ebformer.lab.reproduction
 from ebformer.lab.reproduction.items import ITEMS, costs
-from ebformer.lab.reproduction.store import Cost, read_rows
+from ebformer.lab.reproduction.store import COSTS as SPENT
 
 COSTS = Path(ebformer.lab.reproduction.__file__).with_name("costs.json")
 
 
 def spent(folder: Path) -> dict[str, int]:
     """Seconds by experiment; of files that were made again with other weights or data, the latest counts."""
-    latest = {cost.file.partition(".")[0]: cost for cost in read_rows(folder / "costs.csv", Cost)}
+    latest = {cost.file.partition(".")[0]: cost for cost in SPENT.read(folder / "costs.csv")}
     experiments = dict.fromkeys(experiment for item in ITEMS for experiment in item.needs)
     missing = experiments.keys() - {cost.experiment for cost in latest.values()}
     if missing:

@@ -13,14 +13,13 @@ import statistics
 import time
 
 import numpy as np
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 import ebformer as eb
+from ebformer.cli.terminal import show
 from ebformer.estimators.least_favourable import least_favourable
 from ebformer.lab.arena import Truth
 from ebformer.lab.worlds.neural import Neural
+from ebformer.report.text_table import TextTable
 
 SIZES = (128, 512, 2048, 65_536, 10**9)
 
@@ -51,19 +50,15 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--methods", default=",".join(eb.CATALOGUE))
     chosen = parser.parse_args()
-    table = Table(
-        "method", *(f"n = {n:,}" if n < 10**9 else "n = 10^9" for n in SIZES), "largest gap", box=box.SIMPLE_HEAD
-    )
-    for column in table.columns[1:]:
-        column.justify = "right"
+    columns = ("method", *(f"n = {n:,}" if n < 10**9 else "n = 10^9" for n in SIZES), "largest gap")
+    rows = []
     drawn = {n: draw(n, chosen.repeats) for n in SIZES}
     for name in chosen.methods.split(","):
         times, gaps = zip(*(measure(eb.estimator(name), drawn[n]) for n in SIZES), strict=True)
         known = [gap for gap in gaps if gap is not None]
         cells = [f"{statistics.median(milliseconds):.2f}" for milliseconds in times]
-        table.add_row(name, *cells, f"{max(known):.1e}" if known else "")
-    table.caption = "median milliseconds per fit"
-    Console().print(table)
+        rows.append((name, *cells, f"{max(known):.1e}" if known else ""))
+    show(TextTable("Median milliseconds per fit", columns, tuple(rows)))
 
 
 if __name__ == "__main__":

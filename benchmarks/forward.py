@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from ebformer.bayes.marginal import log_marginal
-from ebformer.lab.pretraining.network import Network, Tokens
+from ebformer.lab.pretraining.network import Tokens, TransformerModule
 from ebformer.networks import kernels
 from ebformer.networks.architecture import Architecture, stabilised, token_features
 from ebformer.networks.estimates import estimate, estimate_many, rectangle
@@ -91,7 +91,7 @@ def tensors(tallies: Sequence[Tally]) -> tuple[Tensor, Tensor, Tensor]:
 
 def twin(weights: Weights[Architecture]) -> Callable[[Sequence[Tally]], np.ndarray]:
     """The network of pre-training, whose attention is compiled C and whose tallies need no padding."""
-    network = Network(T24R)
+    network = TransformerModule(T24R)
     network.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in weights.arrays.items()})
 
     def run(tallies: Sequence[Tally]) -> np.ndarray:

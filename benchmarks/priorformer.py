@@ -24,7 +24,7 @@ from ebformer.bayes.marginal import bayes_rule, posterior
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import find
 from ebformer.estimators.priorformer import Priorformer
-from ebformer.lab.worlds import Gamma, LeastFavourable, LogNormal, Multinomial, Neural, World, ZeroInflated
+from ebformer.lab.worlds import GammaWorld, LeastFavourable, LogNormal, Multinomial, Neural, World, ZeroInflated
 from ebformer.networks import zoo
 from ebformer.networks.grid import relative_likelihood
 from ebformer.prior import Prior
@@ -164,7 +164,7 @@ def few(network: Estimator, priors: int) -> tuple[Table, str]:
     """How often theta lies in the 90 % interval, in percent by randomised PIT, after a handful of units."""
     sizes = (1, 3, 10, 30, 100)
     table = Table("world", *(f"n = {n}" for n in sizes))
-    for world in (Neural(), Gamma(), LogNormal(), ZeroInflated()):
+    for world in (Neural(), GammaWorld(), LogNormal(), ZeroInflated()):
         found = []
         for n in sizes:
             rng = np.random.default_rng([n, 4])
@@ -184,7 +184,7 @@ def exposure(network: Estimator, priors: int) -> tuple[Table, str]:
     """Regret where units differ in exposure, log-uniform over two decades; priors on [0, 50]."""
     npmle = find("npmle")
     table = Table("world", "n", "priorformer", "npmle", "x / t", "ratio to npmle", "95 %")
-    for world in (Neural(), Gamma()):
+    for world in (Neural(), GammaWorld()):
         for n in (512, 4096):
             rng = np.random.default_rng([n, 2])
             rows = []

@@ -2,7 +2,7 @@
 
     python benchmarks/tables.py            # 10^6 rows of CSV and 10^8 rows of Parquet; needs 6 GB of disk for a while
 
-The files are made in a temporary folder and removed; the results go to benchmarks/tables.md.
+The files are made in a temporary folder and removed; the results are printed as a table in Markdown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from pathlib import Path
 
 import duckdb
 
-RESULTS = Path(__file__).with_suffix(".md")
 CASES = [
     ("csv", 1_000_000, ""),
     ("csv", 1_000_000, "--exposure games"),
@@ -62,14 +61,14 @@ def main() -> None:
     parser.add_argument("--method", default="npmle")
     parser.add_argument("--largest", type=int, default=10**8, help="Leave out cases with more rows.")
     chosen = parser.parse_args()
-    lines = [
+    print(
         f"`python benchmarks/tables.py --method {chosen.method}` on {os.cpu_count()} cores ({platform.machine()}), "
         f"load average {os.getloadavg()[0]:.1f} at the start. Wall and processor time of the whole command, reading "
-        "and writing included, and the peak resident memory of its process.",
-        "",
-        "| file | rows | options | file size | time | processor time | peak memory |",
+        "and writing included, and the peak resident memory of its process.\n\n"
+        "| file | rows | options | file size | time | processor time | peak memory |\n"
         "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
+        flush=True,
+    )
     with tempfile.TemporaryDirectory() as folder:
         for kind, rows, options in CASES:
             if rows > chosen.largest:
@@ -80,9 +79,7 @@ def main() -> None:
             seconds, processor, gigabytes = measure(source, options, chosen.method)
             size = source.stat().st_size / 2**20
             cells = (kind, f"{rows:,}", f"`{options}`", f"{size:,.0f} MB", f"{seconds:.1f} s", f"{processor:.1f} s")
-            lines.append(f"| {' | '.join(cells)} | {gigabytes:.2f} GB |")
-            print(lines[-1], flush=True)
-            RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            print(f"| {' | '.join(cells)} | {gigabytes:.2f} GB |", flush=True)
 
 
 if __name__ == "__main__":

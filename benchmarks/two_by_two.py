@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from ebformer.lab.pretraining.loop import Training
-from ebformer.lab.pretraining.network import Network
+from ebformer.lab.pretraining.network import TransformerModule
 from ebformer.lab.pretraining.recipe import Recipe, loss
 from ebformer.lab.pretraining.runs import run
 from ebformer.networks.architecture import Architecture
@@ -32,7 +32,7 @@ SMALL = Recipe(
 
 def processor_seconds_per_step(recipe: Recipe, steps: int = 6) -> float:
     """Processor time, because the machine may be shared."""
-    rng, network = np.random.default_rng(0), Network(recipe.architecture)
+    rng, network = np.random.default_rng(0), TransformerModule(recipe.architecture)
     for step in range(steps + 1):
         if step == 1:
             started = time.process_time()

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import ebformer as eb
+from ebformer.bayes import log_marginal
 from ebformer.channels.gamma_prior import GammaPrior
 from ebformer.check import ENOUGH, RELEVANT, _moments, model_check, pit_interval
 from ebformer.prior import Prior
@@ -116,7 +117,7 @@ def test_each_trouble_has_its_sentence(counts: Callable[[np.random.Generator], T
 
 def test_a_trifle_is_not_reported_however_many_units_show_it() -> None:
     """10^8 units whose prior is off by one percent: significant, and irrelevant."""
-    tally = Tally(np.arange(40), np.round(1e8 * np.exp(eb.bayes.log_marginal(GammaPrior(2.0, 0.5), np.arange(40)))))
+    tally = Tally(np.arange(40), np.round(1e8 * np.exp(log_marginal(GammaPrior(2.0, 0.5), np.arange(40)))))
     check = model_check(GammaPrior(2.0, 0.5 * 1.01), tally, np.random.default_rng(0))
     assert check.p_value < 1e-6
     assert check.distance < RELEVANT
@@ -127,7 +128,7 @@ def test_a_trifling_trend_is_not_reported_either() -> None:
     """Ten million units whose rates are a percent higher where the exposure is 4, of which chance is no explanation."""
     x, half = np.arange(160), []
     for prior, t in ((GammaPrior(2.0, 0.5), 1.0), (GammaPrior(2.0, 0.5 / 1.01), 4.0)):
-        half.append(np.round(5e6 * np.exp(eb.bayes.log_marginal(prior, x, t))))
+        half.append(np.round(5e6 * np.exp(log_marginal(prior, x, t))))
     tally = Tally(np.tile(x, 2), np.concatenate(half), np.repeat([1.0, 4.0], x.size))
     check = model_check(GammaPrior(2.0, 0.5), tally, np.random.default_rng(0))
     assert check.fits, check.sentence
@@ -136,7 +137,7 @@ def test_a_trifling_trend_is_not_reported_either() -> None:
 def test_what_is_wrong_at_every_exposure_alike_is_no_matter_of_exposure() -> None:
     """All rates are twice as high as the prior says, in either half of the units."""
     x = np.arange(80)
-    units = np.round(5e4 * np.exp(eb.bayes.log_marginal(GammaPrior(2.0, 0.5), x)))
+    units = np.round(5e4 * np.exp(log_marginal(GammaPrior(2.0, 0.5), x)))
     tally = Tally(np.tile(x, 2), np.tile(units, 2), np.repeat([1.0, 1.0001], x.size))
     check = model_check(GammaPrior(2.0, 1.0), tally, np.random.default_rng(0))
     assert "do not look like a mixture of Poisson counts" in check.sentence
@@ -177,7 +178,7 @@ def test_the_pit_interval_is_the_step_of_the_marginal() -> None:
     prior, tally = Prior([1.0, 6.0], [0.5, 0.5]), Tally([0, 1, 2, 3, 4], [1] * 5)
     low, high = pit_interval(prior, tally)
     np.testing.assert_allclose(low, np.concatenate([[0.0], high[:-1]]), atol=1e-12)
-    np.testing.assert_allclose(high, np.cumsum(np.exp(eb.bayes.log_marginal(prior, np.arange(5)))), atol=1e-12)
+    np.testing.assert_allclose(high, np.cumsum(np.exp(log_marginal(prior, np.arange(5)))), atol=1e-12)
 
 
 def test_the_memory_of_a_check_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

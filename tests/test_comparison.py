@@ -10,7 +10,9 @@ from scipy import stats
 
 import ebformer as eb
 from ebformer.bayes.prediction import log_predictive, predictive
+from ebformer.channels.beta_prior import BetaPrior
 from ebformer.channels.gamma_prior import GammaPrior
+from ebformer.channels.normal_prior import NormalPrior
 from ebformer.comparison import Score, compare, margin
 from ebformer.errors import InputError
 from ebformer.prior import Prior
@@ -123,3 +125,28 @@ def test_a_table_of_a_billion_units_is_compared_on_some_of_them(monkeypatch: pyt
     rng = np.random.default_rng(4)
     scores = compare(Tally([0, 1, 2, 5], [10**9, 10**8, 10**7, 10**6]), {"npmle": eb.CATALOGUE["npmle"]}, rng)
     assert np.isfinite(scores[0].risk)
+
+
+@pytest.mark.parametrize("channel", ["binomial", "normal"])
+def test_the_risk_in_other_channels_is_the_distance_to_the_hidden_thetas(channel: str) -> None:
+    """The oracle keeps four fifths of a unit: its risk is the posterior variance then, weighted by precision.
+
+    The tolerance is four standard deviations of the estimate at this size.
+    """
+    rng, n = np.random.default_rng(4), 50_000
+    if channel == "binomial":
+        prior, trials = BetaPrior(8.0, 24.0), rng.integers(2, 60, n)
+        tally = Tally.of(rng.binomial(trials, prior.draw(n, rng)), trials=trials)
+        weight, left = trials / trials.mean(), prior.variance * 32.0 / (32.0 + 0.8 * trials)
+    else:
+        prior, se = NormalPrior(1.0, 2.0), np.exp(rng.uniform(-1.0, 1.0, n))
+        tally = Tally.of(rng.normal(prior.draw(n, rng), se), se=se)
+        weight, left = se**-2.0 / np.mean(se**-2.0), 1.0 / (1.0 / 4.0 + 0.8 / se**2)
+    scores = compare(tally, {"oracle": eb.Oracle(prior), "mle": eb.estimator("mle")}, rng)
+    assert [score.method for score in scores] == ["oracle", "mle"]
+    assert scores[0].risk == pytest.approx(float(np.mean(weight * left)), rel=0.03)
+
+
+def test_counts_without_zeros_cannot_be_held_out() -> None:
+    with pytest.raises(InputError, match="can be split in two"):
+        compare(Tally.of([1, 4, 2], zeros="missing"), {"mle": eb.estimator("mle")}, np.random.default_rng(0))

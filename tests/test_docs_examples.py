@@ -14,16 +14,13 @@ import doctest
 import math
 import re
 import shlex
-import subprocess
-import sys
 import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ebformer.cli import main
+from command_line import ebformer
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = (
@@ -52,18 +49,13 @@ def commands(console: str) -> Iterator[tuple[str, str]]:
         yield line, printed
 
 
-def run(line: str, capture: pytest.CaptureFixture[str]) -> str:
+def run(line: str) -> str:
     """What `ebformer ... [| head -n N]` prints."""
     line, _, head = line.partition(" | head -n ")
     name, *arguments = shlex.split(line)
     assert name == "ebformer", line
-    capture.readouterr()
-    with warnings.catch_warnings():
-        warnings.simplefilter("default")  # as for a user, to whom the command line prints warnings as remarks
-        with pytest.raises(SystemExit):
-            main(arguments)
-    out, err = capture.readouterr()
-    return "".join(out.splitlines(keepends=True)[: int(head) if head else None]) + err
+    done = ebformer(*arguments)
+    return "".join(done.stdout.splitlines(keepends=True)[: int(head) if head else None]) + done.stderr
 
 
 def same(printed: str, actual: str) -> bool:
@@ -90,11 +82,8 @@ def python(content: str, names: dict[str, object], page: str, line: int) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_page_runs_as_printed(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_runs_as_printed(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")  # as wide as the help texts in the pages
     text, names = (DOCS / page).read_text(encoding="utf-8"), {"__name__": "__main__"}
     blocks = list(BLOCK.finditer(text))
     assert blocks, f"{page} shows nothing that runs"
@@ -106,7 +95,7 @@ def test_the_page_runs_as_printed(
             assert not complaints, complaints
         else:
             for command, printed in commands(content):
-                assert same(printed, actual := run(command, capfd)), f"{page}: $ {command}\n{actual}"
+                assert same(printed, actual := run(command)), f"{page}: $ {command}\n{actual}"
 
 
 def test_a_changed_digit_is_noticed() -> None:
@@ -128,11 +117,7 @@ def rewritten(text: str, page: str) -> str:
             return found[0]
         shown = ""
         for line, printed in commands(found[2]):
-            command, _, head = line.partition(" | head -n ")
-            call = [sys.executable, "-m", "ebformer", *shlex.split(command)[1:]]
-            done = subprocess.run(call, capture_output=True, text=True, check=False)
-            out = "".join(done.stdout.splitlines(keepends=True)[: int(head) if head else None]) + done.stderr
-            shown += f"$ {line}\n{printed if same(printed, out) else out}"
+            shown += f"$ {line}\n{printed if same(printed, out := run(line)) else out}"
         return f"```console\n{shown}```"
 
     return BLOCK.sub(block, text)

@@ -31,8 +31,8 @@ from .prior import Prior as Prior
 from .rule import Convergence as Convergence
 from .rule import Rule as Rule
 from .scikit_learn import EmpiricalBayes as EmpiricalBayes
-from .tables.shrinking import estimate as estimate
-from .tables.shrinking import shrink as shrink
+from .tables.frames import estimate as estimate
+from .tables.frames import shrink as shrink
 from .tally import Tally as Tally
 from .unseen_units import unseen as unseen
 

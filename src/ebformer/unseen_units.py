@@ -11,9 +11,10 @@ from scipy.special import chdtri
 from ebformer.bayes.prediction import units_to_come
 from ebformer.distributions import Floats, tails
 from ebformer.errors import InputError
+from ebformer.estimators.npmle.columns import Columns
 from ebformer.estimators.npmle.sample import Sample
 from ebformer.estimators.npmle.solver import EM_STEPS, sparse_start
-from ebformer.estimators.npmle.weights import reweigh
+from ebformer.estimators.npmle.weights import em_steps, reweigh
 from ebformer.prior import Prior
 from ebformer.rule import Rule
 from ebformer.tally import Tally
@@ -41,9 +42,16 @@ def unseen(rule: Rule, future: float | None = None, level: float = 0.9) -> Unsee
     """How many units never entered the table; with `future`, how many show themselves in so much further exposure.
 
     The estimate is that of the rule's prior. The interval holds all numbers for which some prior is nearly as likely as
-    the likeliest: twice the difference of their log-likelihoods is at most the quantile of chi-square with one degree
-    of freedom (the profile likelihood). Units that are hardly ever seen leave no trace, so that nothing bounds the
-    number of all units from above, and the estimate of some priors is infinite; what is to come is bounded.
+    the likeliest (the profile likelihood): twice the difference of their log-likelihoods is at most the quantile of
+    chi-square with two degrees of freedom, one for the number and one for the chance by which it comes out. (With one,
+    intervals of level 0.9 held 72 to 86 percent of simulated outcomes, with two 83 to 96.) Units that are hardly ever
+    seen leave no trace, so that nothing bounds the number of all units from above, and the estimate of some priors is
+    infinite; what is to come is bounded.
+
+    >>> from ebformer.estimators.catalogue import estimator
+    >>> words = Tally([1, 2, 3, 4, 5], [60, 22, 9, 6, 3], zeros="missing")  # 60 words occur once, ...
+    >>> print(unseen(estimator("npmle")(words), future=0.5))
+    26 units (90% interval: at least 19, at most 32)
     """
     tails(level)
     tally = rule.tally
@@ -55,7 +63,7 @@ def unseen(rule: Rule, future: float | None = None, level: float = 0.9) -> Unsee
         raise InputError(f"the future {rule.channel.keyword} is {future!r}: give one positive number")
     per_atom = units_to_come(rule.prior.atoms, tally, future)
     estimate = float(rule.prior.weights @ per_atom)
-    lower, upper = _profile_interval(tally, future, 0.5 * float(chdtri(1, 1.0 - level)))
+    lower, upper = _profile_interval(tally, future, 0.5 * float(chdtri(2, 1.0 - level)))
     return Unseen(estimate, min(lower, estimate), max(upper, estimate), level)
 
 
@@ -67,14 +75,13 @@ def _profile_interval(tally: Tally, future: float | None, drop: float) -> tuple[
     by 1 - tilt * number / scale.
     """
     sample, low = Sample.of(tally), np.array([tally.channel.domain[0]])
-    theta = sample.lattice()
-    columns, number = sample.kernel(theta), units_to_come(theta, tally, future)
+    columns, number = Columns.of(sample, sample.lattice), units_to_come(sample.lattice, tally, future)
     lower = _end(columns, sample.q, number, tally.n, -1.0, drop)
     bounded = bool(np.isfinite(units_to_come(low, tally, future)).all())
     return lower, _end(columns, sample.q, number, tally.n, 1.0, drop) if bounded else np.inf
 
 
-def _end(columns: Floats, q: Floats, number: Floats, n: int, side: float, drop: float) -> float:
+def _end(columns: Columns, q: Floats, number: Floats, n: int, side: float, drop: float) -> float:
     # Downwards any scale will do; upwards no column may have a price below 0.
     scale = n if side < 0 else float(number.max())
 
@@ -82,13 +89,11 @@ def _end(columns: Floats, q: Floats, number: Floats, n: int, side: float, drop: 
         """The log-likelihood of the prior of this tilt, and its number."""
         tilt = np.exp(log_tilt)
         price = 1.0 + tilt * number / scale if side < 0 else 1.0 - number / scale * (tilt / (1.0 + tilt))
-        priced = columns / price
-        dense = np.full(number.size, 1.0 / number.size)
-        for _ in range(EM_STEPS):
-            dense = dense * ((q / (priced @ dense)) @ priced)
+        priced = columns.divided(price)
+        dense = em_steps(priced, q, np.full(number.size, 1.0 / number.size), EM_STEPS)
         w = reweigh(priced, q, dense, sparse_start(dense), 1e-9, steps=60)[0] / price
         w = w / w.sum()
-        return n * float(q @ np.log(columns @ w)), float(w @ number)
+        return n * float(q @ np.log(columns.mix(w))), float(w @ number)
 
     low, high = -20.0, float(np.log(STEEPEST))
     best, _ = tilted(low)

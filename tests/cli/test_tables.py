@@ -1,4 +1,4 @@
-"""The commands as a person meets them: a process with arguments, two streams and an exit code."""
+"""The commands as a person meets them: arguments, two streams and an exit code."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import duckdb
 import pytest
 
-from ebformer.cli.text_tables import show
-from ebformer.lab.figures.arena_tables import TextTable
+from command_line import ebformer
+from ebformer.cli.terminal import show
+from ebformer.report.text_table import TextTable
 
 MISTAKES = [
     ("goals\n1\nseven\n", "row 2: goals is 'seven', not a number"),
@@ -33,13 +35,6 @@ MISTAKES = [
     ('goals\n"1,234"\n', "row 1: goals is '1,234': write numbers with a decimal point"),
     ('name,goals\n"a,1\nb,2\n', "standard input, line 2: a quotation mark is never closed"),
 ]
-
-
-def ebformer(
-    *arguments: str | Path, given: str | None = None, folder: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "ebformer", *map(str, arguments)]
-    return subprocess.run(command, input=given, capture_output=True, text=True, cwd=folder, check=False, timeout=600)
 
 
 def test_a_closed_standard_input_is_no_traceback() -> None:
@@ -237,15 +232,22 @@ def test_a_closed_pipe_is_left_quietly(league: Path) -> None:
     assert saved.exists()
 
 
+@pytest.fixture(scope="module")
+def millions_of_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("rows") / "in.parquet"
+    duckdb.sql("SELECT i % 40 AS goals, i AS id FROM range(20000000) AS r(i)").write_parquet(str(path))
+    return path
+
+
 @pytest.mark.parametrize(
     ("end", "deaf"),
     [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGHUP, True)],
 )
-def test_a_signal_while_writing_leaves_no_trace(tmp_path: Path, end: signal.Signals, deaf: bool) -> None:
+def test_a_signal_while_writing_leaves_no_trace(
+    millions_of_rows: Path, tmp_path: Path, end: signal.Signals, deaf: bool
+) -> None:
     """Neither beside the output nor among temporary files, also in the background, where processes ignore Ctrl-C."""
-    duckdb.sql("SELECT i % 40 AS goals, i AS id FROM range(20000000) AS r(i)").write_parquet(
-        str(tmp_path / "in.parquet")
-    )
+    (tmp_path / "in.parquet").symlink_to(millions_of_rows)
     (tmp_path / "temporary").mkdir()
 
     def ears() -> None:
@@ -265,22 +267,16 @@ def test_a_signal_while_writing_leaves_no_trace(tmp_path: Path, end: signal.Sign
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["in.parquet", "temporary"]
 
 
-INTERRUPTED_IN = """
-import importlib, sys
-from ebformer.cli import main
-module, name, *arguments = sys.argv[1:]
-def press(*_):
-    raise KeyboardInterrupt
-setattr(importlib.import_module(module), name, press)
-main(arguments)
-"""
-
-
 def interrupted_in(function: str, *arguments: str, folder: Path) -> tuple[str, set[str]]:
     """What a command says last that gets Ctrl-C where it calls this function, and the files it leaves behind."""
+
+    def press(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
     before = {path.name for path in folder.iterdir()}
-    command = [sys.executable, "-c", INTERRUPTED_IN, *function.rsplit(".", 1), *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(function, press)
+        done = ebformer(*arguments, folder=folder)
     assert done.returncode == 130, done.stderr
     return done.stderr.splitlines()[-1], {path.name for path in folder.iterdir()} - before
 
@@ -289,11 +285,11 @@ def test_where_ctrl_c_is_said_to_leave_no_file_there_is_none(league: Path) -> No
     folder, fitted = league.parent, ["--count", "goals", "--method", "gamma"]
     none = ("ebformer: interrupted, no unfinished file was left", set[str]())
     estimate = ["estimate", "league.csv", *fitted, "-o", "out.csv", "--save", "rule.json"]
-    assert interrupted_in("ebformer.tables.fit.remarks", *estimate, folder=folder) == none
-    assert interrupted_in("ebformer.tables.checking.verdict_of", *estimate, folder=folder) == none
+    assert interrupted_in("ebformer.tables.shrink.remarks", *estimate, folder=folder) == none
+    assert interrupted_in("ebformer.tables.shrink.verdict", *estimate, folder=folder) == none
     assert ebformer("estimate", "league.csv", *fitted, "--save", "rule.json", folder=folder).returncode == 0
     applied = ["apply", "rule.json", "league.csv", "-o", "out.csv"]
-    assert interrupted_in("ebformer.tables.fit.about_bins", *applied, folder=folder) == none
+    assert interrupted_in("ebformer.tables.shrink.about_bins", *applied, folder=folder) == none
 
 
 def test_ctrl_c_in_the_demo_says_which_file_was_written(tmp_path: Path) -> None:

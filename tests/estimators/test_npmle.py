@@ -10,28 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from convex_npmle import convex_program, kernel
+from convex_npmle import convex_program, independent_gap, kernel
 from ebformer.bayes.marginal import bayes_rule, log_marginal
 from ebformer.errors import InputError
 from ebformer.estimators.npmle.estimator import Npmle
-from ebformer.estimators.npmle.parts import SILENT, apart, maximise_by_parts
-from ebformer.estimators.npmle.sample import Sample
+from ebformer.estimators.npmle.lattice import Lattice
+from ebformer.estimators.npmle.parts import apart, maximise_by_parts
+from ebformer.estimators.npmle.sample import SILENT, Sample
 from ebformer.estimators.npmle.solver import maximise
 from ebformer.prior import Prior
 from ebformer.tally import Tally
-
-
-def independent_gap(tally: Tally, prior: Prior, theta_max: float = np.inf, spacing: float = 0.005) -> float:
-    """max D - 1 over a fine grid in sqrt(theta), refined around its highest points."""
-    rates = tally.values / tally.known
-    finest = spacing / np.sqrt(tally.known.max())
-    root = np.arange(0.0, np.sqrt(min(rates.max(), theta_max)) + finest, finest)
-    weight = (tally.multiplicity / tally.n) / (kernel(tally, prior.atoms) @ prior.weights)
-    theta = np.minimum(root**2, theta_max)
-    d = weight @ kernel(tally, theta)
-    high = root[np.argsort(d)[-50:]]
-    close = np.minimum(np.maximum(high[:, None] + np.linspace(-finest, finest, 41), 0).ravel() ** 2, theta_max)
-    return float(max(d.max(), (weight @ kernel(tally, close)).max()) - 1)
 
 
 def tolerance(tally: Tally) -> float:
@@ -126,8 +114,7 @@ def test_parts_on_their_own_are_the_whole(unequal: bool, theta_max: float) -> No
         bayes_rule(whole.prior, x, tally.known), rel=1e-5, abs=1e-6
     )
     atoms = np.maximum(parts.atoms, sample.low)  # 0 is represented by a theta beside it
-    lattice, f = sample.lattice(), sample.kernel(atoms) @ parts.weights
-    assert sample.peaks(lattice, sample.kernel(lattice), atoms, f)[1].max() - 1 <= parts.gap + 1e-12
+    assert Lattice.of(sample).peaks(atoms, parts.weights)[1].max() - 1 <= parts.gap + 1e-12
 
 
 @settings(max_examples=60, deadline=None)

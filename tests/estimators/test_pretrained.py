@@ -27,7 +27,7 @@ from ebformer.networks.estimates import OutsideTrainingRange
 from ebformer.networks.weights import Weights
 from ebformer.prior import Prior
 from ebformer.rule import Rule
-from ebformer.tables.shrinking import shrink
+from ebformer.tables.frames import shrink
 from ebformer.tally import Tally
 
 CONFIG = Architecture(layers=4, width=16, heads=4)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from random_weights import random_weights
 from scipy.special import ndtr
 
+from ebformer.channels.base import LARGEST_WHOLE
 from ebformer.networks import estimates as estimates_module
 from ebformer.networks import forward as forward_module
 from ebformer.networks import kernels
@@ -20,7 +21,7 @@ from ebformer.networks.architecture import Architecture, stabilised, token_featu
 from ebformer.networks.estimates import OutsideTrainingRange, activations, estimate, estimate_many
 from ebformer.networks.forward import Precision, gelu
 from ebformer.networks.weights import Weights
-from ebformer.tally import LARGEST, Tally
+from ebformer.tally import Tally
 
 torch = pytest.importorskip("torch")
 
@@ -155,7 +156,7 @@ def test_normalised_relu_attention_jumps_where_the_features_of_a_query_vanish(
 def test_numpy_is_the_twin_that_trains(config: Architecture, precision: Precision, rtol: float) -> None:
     network_module = pytest.importorskip("ebformer.lab.pretraining.network")
     weights, tallies = random_weights(config), [Tally.of(a_sample(seed, n)) for seed, n in enumerate((30, 500))]
-    twin = network_module.Network(config)
+    twin = network_module.TransformerModule(config)
     twin.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in weights.arrays.items()}, strict=True)
     x, m = (np.concatenate([getattr(t, name) for t in tallies]) for name in ("values", "multiplicity"))
     lengths = np.array([len(tally) for tally in tallies])
@@ -195,7 +196,7 @@ def test_a_query_answers_as_if_seen_and_changes_nothing(config: Architecture) ->
     assert_close(estimate(weights, tally, tally.values[::-1], "float64")[::-1], fitted, 1e-12)
     # Nobody attends to a query, so it answers the same beside an extreme one.
     alone = estimate(weights, tally, np.array([7]), "float64")
-    assert_close(estimate(weights, tally, np.array([7, LARGEST]), "float64")[:1], alone, 1e-12)
+    assert_close(estimate(weights, tally, np.array([7, LARGEST_WHOLE]), "float64")[:1], alone, 1e-12)
 
 
 @every_member
@@ -236,14 +237,14 @@ def test_multiplicities_matter_only_through_their_shares_unless_n_is_seen(config
 
 @settings(max_examples=40, deadline=None)
 @given(
-    values=st.lists(st.integers(0, LARGEST), min_size=1, max_size=8, unique=True),
+    values=st.lists(st.integers(0, LARGEST_WHOLE), min_size=1, max_size=8, unique=True),
     n=st.integers(1, 2**53 // 8),
     name=st.sampled_from(["T24r W=24", "T24r stabilised", "L24r", "normalised elu+1"]),
     precision=st.sampled_from(["float32", "float64"]),
 )
 def test_any_counts_give_finite_estimates(values: list[int], n: int, name: str, precision: Precision) -> None:
     tally = Tally(values, [n] + [1] * (len(values) - 1))
-    answers = estimate(random_weights(FAMILY[name]), tally, np.array([0, LARGEST]), precision)
+    answers = estimate(random_weights(FAMILY[name]), tally, np.array([0, LARGEST_WHOLE]), precision)
     assert np.isfinite(answers).all()
     assert np.isfinite(estimate(random_weights(FAMILY[name]), tally, precision=precision)).all()
 

@@ -23,14 +23,16 @@ from numpy.typing import NDArray
 from random_weights import random_weights
 
 from ebformer.bayes.marginal import bayes_rule
-from ebformer.networks import forward, kernels, zoo
+from ebformer.estimators.npmle import loops
+from ebformer.networks import constants, forward, kernels, zoo
 from ebformer.networks.architecture import Architecture
+from ebformer.networks.constants import PER_CELL, TRACK_FEATURES
 from ebformer.networks.em_track import EmTrack
 from ebformer.networks.estimates import estimate, estimate_many
 from ebformer.networks.forward import Layer, Precision, ready
-from ebformer.networks.grid import LOWEST, PER_CELL, SPACING, Likelihood, atoms, extent
-from ebformer.networks.priorformer import Priorformer
-from ebformer.networks.priorformer_block import STATIC_FEATURES, TRACK_FEATURES, Block, PriorformerConfig
+from ebformer.networks.grid import Likelihood, atoms, extent, middles
+from ebformer.networks.priorformer import PriorformerNetwork
+from ebformer.networks.priorformer_block import STATIC_FEATURES, PriorformerBlock, PriorformerConfig
 from ebformer.networks.weights import Weights
 from ebformer.prior import Prior
 from ebformer.tally import Tally
@@ -54,13 +56,17 @@ def build() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
-def library(build: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """kernels.c as it is now, whatever the installation holds."""
+def library_file(build: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """kernels.c as it is now, compiled, whatever the installation holds."""
     try:
-        path = build.compile_kernels(kernels.SOURCE, tmp_path_factory.mktemp("kernels"))
+        return build.compile_kernels(kernels.SOURCE, tmp_path_factory.mktemp("kernels"))
     except (OSError, subprocess.CalledProcessError) as why:
         pytest.skip(f"there is no C compiler to build kernels.c with: {why}")
-    loaded = kernels.load(path)
+
+
+@pytest.fixture(scope="session")
+def library(library_file: Path) -> ctypes.CDLL:
+    loaded = kernels.load(library_file)
     if loaded is None:
         pytest.skip("this processor has no AVX2, which kernels.c needs on x86-64")
     return loaded
@@ -234,6 +240,18 @@ def test_a_library_appears_whole_or_not_at_all(
     assert list(folder.iterdir()) == []
 
 
+def test_kernels_take_every_shared_number_from_python_and_another_number_makes_another_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = kernels.SOURCE.read_text()
+    for name in (name for name in vars(constants) if name.isupper()):
+        assert name in source
+        assert f"#define {name}" not in source
+    before = constants.library_name("kernels", source.encode())
+    monkeypatch.setattr(constants, "LARGEST_GAP", 9.0)
+    assert constants.library_name("kernels", source.encode()) != before
+
+
 def test_the_first_error_of_the_compiler_is_passed_on(build: ModuleType, tmp_path: Path) -> None:
     if shutil.which(build.compiler()) is None:
         pytest.skip("there is no C compiler")
@@ -257,23 +275,27 @@ def test_installing_needs_no_compiler(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    pytest.importorskip("hatchling", reason="hatchling, which the dev extra brings, is not installed")
     from hatchling.builders.wheel import WheelBuilder
 
     if compiler == "cc" and shutil.which("cc") is None:
         pytest.skip("there is no C compiler named cc")
     for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore", "hatch_build.py"):
         shutil.copy(ROOT / name, tmp_path)
-    small = tmp_path / "src" / "ebformer" / "transformer"
-    small.mkdir(parents=True)
-    shutil.copy(kernels.SOURCE, small)
-    (small.parent / "__init__.py").touch()
-    (small / "kernels-0123456789ab.so").touch()  # left by another version
+    sources = [kernels.SOURCE, loops.SOURCE]
+    for source in (*sources, Path(constants.__file__)):
+        copied = tmp_path / source.relative_to(ROOT)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copied)
+        if source in sources:
+            copied.with_name(f"{source.stem}-0123456789ab.so").touch()  # left by another version
+    (tmp_path / "src" / "ebformer" / "__init__.py").touch()
     monkeypatch.setenv("CC", compiler)
     wheel = Path(next(WheelBuilder(str(tmp_path)).build(directory=str(tmp_path / "dist"), versions=["standard"])))
     libraries = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
     if compiler == "cc":
-        expected = build.compile_kernels(kernels.SOURCE, tmp_path).name
-        assert libraries == [f"ebformer/networks/{expected}"]
+        names = [build.compile_kernels(source, tmp_path).name for source in sources]
+        assert set(libraries) == {f"ebformer/networks/{names[0]}", f"ebformer/estimators/npmle/{names[1]}"}
         assert "-py3-none-" in wheel.name
         assert not wheel.name.endswith("-any.whl")
     else:
@@ -282,7 +304,9 @@ def test_installing_needs_no_compiler(
         why = {"false": "exit 1", "no-such-compiler": "[Errno 2] No such file or directory: 'no-such-compiler'"}[
             compiler
         ]
-        assert f"{compiler} did not compile kernels.c ({why}): numpy will run" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        for source in sources:
+            assert f"{compiler} did not compile {source.name} ({why}): numpy will run" in said
 
 
 @pytest.mark.parametrize("n", [1, 100, 10_000, 10**9])
@@ -317,18 +341,18 @@ def test_em_steps_in_pieces_and_in_double_precision_are_left_to_numpy() -> None:
         assert not EmTrack(likelihood, np.array([0.5, 0.5]), start).advance_compiled(1)
 
 
-def one_block(config: PriorformerConfig, stretch: float, dtype: type) -> Block:
+def one_block(config: PriorformerConfig, stretch: float, dtype: type) -> PriorformerBlock:
     rng = np.random.default_rng(0)
     sizes = {name: stretch / np.sqrt(shape[-1]) for name, shape in config.shapes().items()}
     arrays = {name: (sizes[name] * rng.normal(size=shape)).astype(dtype) for name, shape in config.shapes().items()}
-    return Block.of(Weights(config, arrays, {}), 0, dtype)
+    return PriorformerBlock.of(Weights(config, arrays, {}), 0, dtype)
 
 
 @pytest.mark.usefixtures("compiled")
 @same_fixture
 @given(
-    c=st.sampled_from(kernels.NEAR_COORDINATES),
-    reach=st.sampled_from([0, 1, 8, 32, kernels.LARGEST_REACH]),
+    c=st.sampled_from(constants.NEAR_HEAD_SIZES),
+    reach=st.sampled_from([0, 1, 8, 32, constants.LARGEST_REACH]),
     cells=st.integers(1, 300),
     stretch=st.sampled_from([0.1, 1.0, 3.0]),
     seed=st.integers(0, 100),
@@ -355,7 +379,7 @@ def test_a_copy_of_a_block_reads_its_own_arrays(again: Callable[[kernels.NearBlo
 
 @pytest.mark.usefixtures("compiled")
 def test_blocks_of_priorformer_that_are_not_compiled_are_left_to_numpy() -> None:
-    wide, far = PriorformerConfig(blocks=1, width=96), PriorformerConfig(blocks=1, reach=kernels.LARGEST_REACH + 1)
+    wide, far = PriorformerConfig(blocks=1, width=96), PriorformerConfig(blocks=1, reach=constants.LARGEST_REACH + 1)
     odd = PriorformerConfig(blocks=1, width=20)  # heads of dimension 5
     for config, dtype in [(wide, np.float32), (far, np.float32), (odd, np.float32), (PriorformerConfig(), np.float64)]:
         h = np.ones((3, config.width), dtype=dtype)
@@ -373,9 +397,9 @@ def test_priorformer_in_c_answers_as_numpy_in_double_precision_after_every_block
     tally = Tally.of(rng.poisson(theta_max * rng.beta(0.5, 1.0, size=n)))
     x, share = tally.values.astype(np.float64), tally.multiplicity / n
     first, last = extent(x)
-    theta, u = atoms(first, last), LOWEST + SPACING * (PER_CELL * np.arange(first, last) + 1.5)
+    theta, u = atoms(first, last), middles(first, last)
     found, exact = (
-        Priorformer(weights, kind).answers(
+        PriorformerNetwork(weights, kind).answers(
             Likelihood.of(x, np.ones(len(x)), theta, kind), share.astype(kind), float(n), u
         )
         for kind in (np.float32, np.float64)
@@ -391,7 +415,7 @@ def test_priorformer_in_c_answers_as_numpy_in_double_precision_after_every_block
 def test_priorformer_on_a_wide_grid_and_in_double_precision_is_left_to_numpy() -> None:
     weights = zoo.load("priorformer")
     for x, kind in [(np.array([3.0, 10_000.0]), np.float32), (np.array([3.0, 10.0]), np.float64)]:
-        network, theta = Priorformer(weights, kind), atoms(*extent(x))
+        network, theta = PriorformerNetwork(weights, kind), atoms(*extent(x))
         likelihood, share = Likelihood.of(x, np.ones(2), theta, kind), np.array([0.5, 0.5], dtype=kind)
         start, static = np.zeros(len(theta), dtype=kind), np.zeros((STATIC_FEATURES, len(theta) // 4), dtype=kind)
         assert network.answers_compiled(likelihood, share, start, np.ones_like(start), static, 1.0) is None

@@ -13,8 +13,8 @@ from ebformer.errors import InputError
 from ebformer.networks import grid, zoo
 from ebformer.networks.em_track import EmTrack, em_factor
 from ebformer.networks.grid import Likelihood, atoms, coordinate, extent, rate, relative_likelihood, strides
-from ebformer.networks.priorformer import Priorformer, smoothed
-from ebformer.networks.priorformer_block import QUERIES, Block, PriorformerConfig
+from ebformer.networks.priorformer import PriorformerNetwork, smoothed
+from ebformer.networks.priorformer_block import QUERIES, PriorformerBlock, PriorformerConfig
 from ebformer.networks.weights import Weights, load, save
 from ebformer.tally import Tally
 
@@ -26,8 +26,8 @@ def random_weights(config: PriorformerConfig = CONFIG, seed: int = 0) -> Weights
     return Weights(config, {name: 0.2 * rng.standard_normal(shape) for name, shape in config.shapes().items()})
 
 
-def network(seed: int = 0) -> Priorformer:
-    return Priorformer(random_weights(seed=seed), np.float64)
+def network(seed: int = 0) -> PriorformerNetwork:
+    return PriorformerNetwork(random_weights(seed=seed), np.float64)
 
 
 def gamma_tally(n: int, rng: np.random.Generator, mean: float = 6.0) -> Tally:
@@ -88,7 +88,8 @@ def test_likelihood_of_small_exposures_in_groups_is_nearly_the_whole_one() -> No
     assert strides(t).max() >= 64
     assert sum(piece.matrix.size for piece in pieces.pieces) < 0.1 * len(x) * len(theta)
     smooth = np.exp(-(((coordinate(theta) - 500) / 300) ** 2)) + 1e-3
-    for weights in (smooth / smooth.sum(), np.eye(len(theta))[40], np.eye(len(theta))[len(theta) // 7]):
+    points = [np.where(np.arange(len(theta)) == at, 1.0, 0.0) for at in (40, len(theta) // 7)]
+    for weights in (smooth / smooth.sum(), *points):
         heard_of = weights @ whole > 1e-12
         np.testing.assert_allclose(pieces.marginal(weights)[heard_of], (weights @ whole)[heard_of], rtol=0.15)
     np.testing.assert_allclose(pieces.marginal(smooth), smooth @ whole, rtol=2e-3)
@@ -99,7 +100,7 @@ def test_likelihood_of_small_exposures_in_groups_is_nearly_the_whole_one() -> No
 
 def test_a_later_count_where_no_unit_was_is_left_nearly_alone() -> None:
     """No unit speaks there, so the count alone does: between 9 and 5,000 a count of 1,500 must stay about 1,500."""
-    prior = Priorformer(zoo.load("priorformer")).prior(Tally([0, 1, 2, 3, 9, 5_000], [20, 20, 10, 5, 1, 1]))
+    prior = PriorformerNetwork(zoo.load("priorformer")).prior(Tally([0, 1, 2, 3, 9, 5_000], [20, 20, 10, 5, 1, 1]))
     x = np.geomspace(500, 3_300, 200).astype(np.int64)
     assert (np.abs(bayes_rule(prior, x) - x) < 2 * np.sqrt(x)).all()
 
@@ -110,7 +111,7 @@ def test_within_two_decades_of_exposure_no_atoms_are_taken_together() -> None:
 
 def test_attention_in_stretches_is_dense_attention_within_reach() -> None:
     rng = np.random.default_rng(1)
-    block = Block.of(random_weights(), 0, np.float64)
+    block = PriorformerBlock.of(random_weights(), 0, np.float64)
     cells, d, heads, reach = 2 * QUERIES + 17, CONFIG.width, CONFIG.heads, CONFIG.reach
     qkv = rng.standard_normal((cells, 3 * d))
     q, k, v = qkv.reshape(cells, 3, heads, d // heads).transpose(1, 2, 0, 3)
@@ -200,14 +201,14 @@ def test_splitting_the_exposures_slightly_moves_the_answer_slightly() -> None:
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_extreme_tallies_get_a_prior(tally: Tally, dtype: type) -> None:
-    prior = Priorformer(random_weights(), dtype).prior(tally)
+    prior = PriorformerNetwork(random_weights(), dtype).prior(tally)
     assert prior.weights.sum() == pytest.approx(1)
     assert np.isfinite(bayes_rule(prior, tally.values, 1.0 if tally.exposure is None else tally.exposure)).all()
 
 
 def test_single_and_double_precision_agree() -> None:
     tally, x = gamma_tally(2048, np.random.default_rng(4)), np.arange(30)
-    single, double = (Priorformer(random_weights(), dtype).prior(tally) for dtype in (np.float32, np.float64))
+    single, double = (PriorformerNetwork(random_weights(), dtype).prior(tally) for dtype in (np.float32, np.float64))
     np.testing.assert_allclose(bayes_rule(single, x), bayes_rule(double, x), rtol=1e-4)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ebformer.bayes.marginal import bayes_rule, log_marginal
 from ebformer.estimators.npmle_em import NpmleEm
 from ebformer.estimators.priorformer import Priorformer
-from ebformer.lab.worlds.everyday import FewAtoms, Gamma
+from ebformer.lab.worlds.everyday import FewAtoms, GammaWorld
 from ebformer.lab.worlds.neural import Neural
 from ebformer.prior import Prior
 from ebformer.tally import Tally
@@ -17,9 +17,9 @@ from ebformer.tally import Tally
 NETWORK = Priorformer()
 
 
-@pytest.mark.parametrize("world", [Neural(), Gamma()], ids=lambda world: world.name)
+@pytest.mark.parametrize("world", [Neural(), GammaWorld()], ids=lambda world: world.name)
 @pytest.mark.parametrize("n", [200, 5000])
-def test_closer_to_the_oracle_than_early_stopped_npmle(world: Neural | Gamma, n: int) -> None:
+def test_closer_to_the_oracle_than_early_stopped_npmle(world: Neural | GammaWorld, n: int) -> None:
     """On fresh priors, in the mean; its card says by how much.
 
     This also guards the extent of the grid: a network whose grid ends elsewhere than in training loses tenfold.

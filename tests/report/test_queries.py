@@ -1,30 +1,34 @@
 """What a report asks of a table must stay quick however long the table is."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
 
 from ebformer.estimators.catalogue import CATALOGUE
-from ebformer.report.table_page import Shrunken, table_page
-from ebformer.tables.checking import check_fit
+from ebformer.report.table_page import table_page
 from ebformer.tables.columns import Columns
-from ebformer.tables.duck import DuckTable
 from ebformer.tables.files import open_table
-from ebformer.tables.fit import Wanted, fit_table
-from ebformer.tables.observations import observe
+from ebformer.tables.fit import Wanted
+from ebformer.tables.shrink import shrink_table
 
 
-class Explaining(DuckTable):
-    """Remembers how DuckDB means to answer what it is asked."""
+class Explaining:
+    """Rows that remember how DuckDB means to answer what it is asked."""
 
-    plans: list[str]
+    def __init__(self, rows: duckdb.DuckDBPyRelation) -> None:
+        self.rows, self.plans = rows, list[str]()
 
-    def ask(self, sql: str) -> duckdb.DuckDBPyRelation:
-        answer = super().ask(sql)
-        self.plans = [*getattr(self, "plans", []), answer.explain()]
+    def query(self, name: str, sql: str) -> duckdb.DuckDBPyRelation:
+        answer = self.rows.query(name, sql)
+        self.plans.append(answer.explain())
         return answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rows, name)
 
 
 def test_no_question_of_a_report_pairs_every_row_with_every_observation(tmp_path: Path) -> None:
@@ -33,13 +37,9 @@ def test_no_question_of_a_report_pairs_every_row_with_every_observation(tmp_path
     lines = [f"{x},{t:.3f}\n" for x, t in zip(rng.poisson(2.0, 300), rng.uniform(1.0, 2.0, 300), strict=True)]
     (tmp_path / "claims.csv").write_text("claims,years\n" + "".join(lines))
     with open_table(str(tmp_path / "claims.csv")) as file:
-        columns = Columns("claims", "years")
-        observations = observe(file.table, columns)
-        fit = fit_table(observations, CATALOGUE["gamma"])
-        answers = fit.answers(observations, Wanted())
-        rows = Explaining(file.table.with_answers(columns, observations.width, observations.keys, answers))
-        checks = check_fit(fit, observations, rng)
-        table_page(Shrunken("claims.csv", rows, fit, observations, Wanted(), checks), [])
+        shrunken = shrink_table(file.table, Columns("claims", "years"), CATALOGUE["gamma"], Wanted())
+        rows = Explaining(shrunken.rows)
+        table_page("claims.csv", replace(shrunken, rows=rows), [])
         assert len(rows.plans) == 3  # the highest, the lowest, and the rows
         for plan in rows.plans:
             assert re.search("hash.join", plan, re.IGNORECASE)

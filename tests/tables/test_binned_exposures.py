@@ -20,9 +20,11 @@ from ebformer.prior import Prior
 from ebformer.rule import BayesRule
 from ebformer.tables import observations as module
 from ebformer.tables.columns import Columns
-from ebformer.tables.fit import Fit, Wanted, about_bins, fit_table, remarks
+from ebformer.tables.fit import Fit, Wanted, fit_table
+from ebformer.tables.frames import shrink, source_of
 from ebformer.tables.observations import Distinct, Observations, observe
-from ebformer.tables.shrinking import shrink, source_of
+from ebformer.tables.remarks import about_bins, remarks
+from ebformer.tables.shrink import shrink_table
 from ebformer.tally import Tally
 
 PRIOR = Prior([0.1, 1.0, 4.0], [0.3, 0.5, 0.2])
@@ -63,12 +65,12 @@ def test_no_estimate_moves_by_more_than_the_stated_bound(
     monkeypatch.setattr(module, "LIMIT", limit)
     table = continuous()
     source, columns = source_of(homes(table)[home]), Columns("claims", "years")
-    observations = observe(source, columns)
+    fit = Fit(columns, {None: BayesRule("oracle", PRIOR)})
+    shrunken = shrink_table(source, columns, fit, Wanted())
+    observations, frame = shrunken.observations, shrunken.rows
     assert observations.width >= FINEST
     assert observations.keys.rows.size <= limit
     assert observations.keys.rows.sum() == 5_000
-    fit = Fit(columns, {None: BayesRule("oracle", PRIOR)})
-    frame = source.with_answers(columns, observations.width, observations.keys, fit.answers(observations, Wanted()))
     found = pl.DataFrame(frame.pl() if home == "duckdb" else frame).sort("claims", "years")
     exact = bayes_rule(PRIOR, found["claims"].to_numpy(), found["years"].to_numpy())
     moved = np.abs(found["estimate"].to_numpy() / exact - 1)
@@ -117,10 +119,8 @@ def test_bins_are_narrower_than_the_noise_of_large_counts(home: str, monkeypatch
     monkeypatch.setattr(module, "LIMIT", 500)
     _, x, t = many_events()
     source, columns = source_of(homes({"claims": x, "years": t})[home]), Columns("claims", "years")
-    observations = observe(source, columns)
     rule = BayesRule("oracle", GammaPrior(10.0, 0.1))
-    answers = Fit(columns, {None: rule}).answers(observations, Wanted())
-    frame = source.with_answers(columns, observations.width, observations.keys, answers)
+    frame = shrink_table(source, columns, Fit(columns, {None: rule}), Wanted()).rows
     found = pl.DataFrame(frame.pl() if home == "duckdb" else frame)
     exact = rule.posterior(found["claims"].to_numpy(), found["years"].to_numpy())
     assert np.all(np.abs(found["estimate"].to_numpy() - exact.mean) <= np.sqrt(exact.variance) / 8)
@@ -141,7 +141,7 @@ def test_a_tally_of_large_counts_is_coarsened_to_nearly_the_same_rule(method: st
 def test_binning_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LIMIT", 500)
     observations = observe(source_of(pl.DataFrame(continuous())), Columns("claims", "years"))
-    said = remarks(fit_table(observations, eb.CATALOGUE["npmle"]), observations)
+    said = remarks(fit_table(observations, eb.CATALOGUE["npmle"]), observations, eb.CATALOGUE["npmle"])
     assert any("no estimate moves by more than" in sentence for sentence in said)
     told = about_bins(Fit(observations.columns, {None: BayesRule("oracle", PRIOR)}), observations)  # as `apply` does
     assert "no estimate moves by more than" in told[0]
@@ -149,7 +149,7 @@ def test_binning_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("home", ["polars", "duckdb"])
-@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan])
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
 def test_bad_exposures_are_found_among_binned_ones(home: str, bad: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LIMIT", 500)
     table = continuous()
@@ -159,6 +159,16 @@ def test_bad_exposures_are_found_among_binned_ones(home: str, bad: float, monkey
     if np.isnan(bad):
         observations = observe(source_of(homes(table)[home]), Columns("claims", "years"), missing="keep")
         assert observations.missing == 1
+
+
+@pytest.mark.parametrize("home", ["polars", "duckdb"])
+def test_a_bad_exposure_is_refused_even_where_the_count_is_missing(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LIMIT", 500)
+    table = continuous()
+    claims = table["claims"].astype(float)
+    claims[7], table["years"][7] = np.nan, 0.0
+    with pytest.raises(InputError, match="row 8: years is 0"):
+        shrink(homes(table | {"claims": claims})[home], "claims", "years", method="gamma", missing="keep")
 
 
 def test_exact_exposures_have_no_error() -> None:

@@ -17,8 +17,8 @@ from ebformer.rule import Rule
 from ebformer.tables.checking import check_fit
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit, Wanted, fit_table
+from ebformer.tables.frames import source_of
 from ebformer.tables.observations import Observations, observe
-from ebformer.tables.shrinking import source_of
 from ebformer.tally import Tally
 
 COLUMNS = Columns("goals", "games", "team")
@@ -51,8 +51,8 @@ def test_every_group_has_the_tally_of_its_rows_and_equal_ones_are_found(rows: li
     }
     assert observations.tallies() == expected
     assert list(observations.tallies()) == names
-    assert len(observations.alike) == len(set(expected.values()))
-    assert sorted(str(name) for _, groups in observations.alike for name in groups) == names
+    assert len(observations.distinct_tallies) == len(set(expected.values()))
+    assert sorted(str(name) for _, groups in observations.distinct_tallies for name in groups) == names
 
 
 @pytest.mark.parametrize("wanted", [Wanted(), Wanted(0.5, future=2.0)])
@@ -60,7 +60,7 @@ def test_shared_fits_answer_as_fits_of_every_group_apart(wanted: Wanted) -> None
     observations = many_teams()
     shared = fit_table(observations, eb.CATALOGUE["gamma"])
     apart = Fit(COLUMNS, {name: eb.CATALOGUE["gamma"](tally) for name, tally in observations.tallies().items()})
-    assert len(shared.shared) == len(observations.alike) < len(apart.shared) == 200
+    assert len(shared.shared) == len(observations.distinct_tallies) < len(apart.shared) == 200
     expected = apart.answers(observations, wanted)
     for name, column in shared.answers(observations, wanted).items():
         np.testing.assert_array_equal(column, expected[name], err_msg=name)
@@ -68,7 +68,7 @@ def test_shared_fits_answer_as_fits_of_every_group_apart(wanted: Wanted) -> None
 
 def test_ranks_count_every_unit_of_the_groups_that_share_a_fit() -> None:
     observations = many_teams(teams=30, rows=2)
-    assert len(observations.alike) < 30
+    assert len(observations.distinct_tallies) < 30
     shared = fit_table(observations, eb.CATALOGUE["gamma"])
     apart = Fit(COLUMNS, {name: eb.CATALOGUE["gamma"](tally) for name, tally in observations.tallies().items()})
     expected = apart.answers(observations, Wanted(top=4))
@@ -86,7 +86,7 @@ def test_equal_tallies_are_fitted_and_checked_once() -> None:
         return eb.CATALOGUE["gamma"](tally)
 
     fit = fit_table(observations, method)
-    assert len(fitted) == len(set(fitted)) == len(observations.alike)
+    assert len(fitted) == len(set(fitted)) == len(observations.distinct_tallies)
     checks = check_fit(fit, observations, np.random.default_rng(0))
     assert list(checks) == list(fit.rules) == sorted(fit.rules, key=str)
     assert len(set(map(id, checks.values()))) == len(fitted)
@@ -96,7 +96,7 @@ def test_a_saved_fit_writes_a_shared_rule_once(tmp_path: Path) -> None:
     observations = many_teams()
     fit = fit_table(observations, eb.CATALOGUE["gamma"])
     fit.save(tmp_path / "rule.json")
-    assert len(json.loads((tmp_path / "rule.json").read_text())["rules"]) == len(observations.alike)
+    assert len(json.loads((tmp_path / "rule.json").read_text())["rules"]) == len(observations.distinct_tallies)
     again = Fit.load(tmp_path / "rule.json")
     assert again.rules == fit.rules
     assert len(again.shared) == len(fit.shared)

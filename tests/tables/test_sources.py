@@ -20,8 +20,8 @@ from ebformer.errors import InputError, WeightsError
 from ebformer.tables.columns import Columns
 from ebformer.tables.files import open_table
 from ebformer.tables.fit import Wanted, fit_table
+from ebformer.tables.frames import shrink, source_of
 from ebformer.tables.observations import observe
-from ebformer.tables.shrinking import shrink, source_of
 from ebformer.tally import Tally
 
 pytestmark = pytest.mark.filterwarnings("ignore::ebformer.check.ModelWarning")
@@ -351,6 +351,23 @@ def test_as_many_exposures_as_counts() -> None:
     with pytest.raises(InputError, match="there are 3 exposures for 2 counts"):
         eb.estimate([1, 2], exposure=[1.0, 1.0, 1.0], method="mle")
     assert eb.estimate([1, 2], exposure=2.0, method="mle").tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_text_that_means_no_number_is_missing_or_refused(home: str) -> None:
+    for text, sentence in (("-nan", "row 2: goals is -nan"), ("1e999", "row 2: goals is 1e999: counts are whole")):
+        table = HOMES[home]({"goals": ["1", text, "3"]})
+        with pytest.raises(InputError, match=sentence):
+            shrink(table, "goals", method="mle")
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_columns_may_be_called_as_we_call_things(home: str) -> None:
+    table = {"key_x": [1, 4], "key_known": [1.0, 2.0], "key_group": ["a", "b"], "given": [0, 0], "answer_0": [0, 0]}
+    found = as_columns(shrink(HOMES[home](table), "key_x", "key_known", "key_group", method="mle"))
+    assert dict(zip(found["key_x"], found["estimate"], strict=True)) == {1: 1.0, 4: 2.0}
+    with pytest.raises(InputError, match="row 2: key_known is 0"):
+        shrink(HOMES[home](table | {"key_known": [1.0, 0.0]}), "key_x", "key_known", "key_group", method="mle")
 
 
 def test_tables_of_the_same_database_are_neither_read_nor_touched() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ebformer.errors import InputError
 from ebformer.tables import observations as module
-from ebformer.tables.shrinking import shrink
+from ebformer.tables.frames import shrink
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 
@@ -22,7 +22,8 @@ def spark() -> Iterator[Any]:
     session = (
         sql.SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .getOrCreate()
     )
@@ -70,6 +71,25 @@ def test_binned_exposures_agree_too(spark: Any, monkeypatch: pytest.MonkeyPatch)
     table = a_table()
     far = collected(shrink(on_cluster(spark, table), "claims", "years", method="gamma"))
     pd.testing.assert_frame_equal(far, shrink(table, "claims", "years", method="gamma"), check_dtype=False, rtol=1e-8)
+
+
+@pytest.mark.parametrize("bad", [0.0, float("inf")])
+def test_bad_exposures_are_found_among_binned_ones(spark: Any, monkeypatch: pytest.MonkeyPatch, bad: float) -> None:
+    monkeypatch.setattr(module, "LIMIT", 60)
+    table = a_table()
+    table.loc[7, "years"] = bad
+    with pytest.raises(InputError, match=f"^years is {bad}: exposures must be positive and finite"):
+        shrink(on_cluster(spark, table), "claims", "years", method="gamma")
+
+
+def test_columns_may_be_called_as_nobody_would(spark: Any) -> None:
+    """A dot and a backtick, and the name that we give a key."""
+    frame = spark.createDataFrame([(1, 1.0, "a"), (4, 2.0, "b")], "`a.b` int, `c``d` double, key_x string")
+    found = shrink(frame, "a.b", "c`d", "key_x", method="mle")
+    assert found.columns == ["a.b", "c`d", "key_x", "estimate"]
+    assert sorted((row["a.b"], row["estimate"]) for row in found.collect()) == [(1, 1.0), (4, 2.0)]
+    with pytest.raises(InputError, match=r"^c`d is -1\.0: exposures must be positive"):
+        shrink(frame.selectExpr("`a.b`", "double(-1) AS `c``d`", "key_x"), "a.b", "c`d", "key_x", method="mle")
 
 
 def test_only_the_distinct_observations_travel(spark: Any) -> None:

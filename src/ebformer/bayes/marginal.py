@@ -12,8 +12,7 @@ from scipy import special
 
 from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
-from ebformer.distributions import DiscretePosterior, GridPosterior, Posterior
-from ebformer.distributions import Floats as Floats
+from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior
 from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
 

@@ -15,6 +15,7 @@ HOMES = {
     "poisson": "poisson.Poisson",
     "binomial": "binomial.Binomial",
     "normal": "normal.Normal",
+    "zero-truncated": "zero_truncated.ZeroTruncated",
 }
 """Every channel and where it is defined."""
 

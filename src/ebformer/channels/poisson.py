@@ -62,7 +62,10 @@ class Poisson(Channel):
             "units with more exposure have {direction} rates: "
             "fit units of like exposure apart (a group column), or check what the exposure measures"
         ),
-        no_zeros="no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them",
+        no_zeros=(
+            "no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them, "
+            'or fit counts without zeros (in Python zeros="missing")'
+        ),
     )
     domain = (0.0, np.inf)
     inside = (1e-100, np.inf)
@@ -152,7 +155,7 @@ class Poisson(Channel):
     def unbiased_square(self, x: Floats, known: Floats) -> Floats:
         return np.asarray(x * (x - 1) / known**2)
 
-    def merge(self, x: Floats, known: Floats, units: NDArray[np.int64], width: float) -> tuple[Floats, Floats]:
+    def merge(self, x: Floats, known: Floats, units: NDArray[Any], width: float) -> tuple[Floats, Floats]:
         """Exposures move to the mean t' of a bin of log t, which keeps their total; x goes along as x t' / t.
 
         It is rounded to whole numbers and, where its noise is wider than these, to steps of width * sqrt(x).

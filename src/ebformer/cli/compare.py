@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from ebformer.cli import options
-
-if TYPE_CHECKING:
-    from ebformer.tables.columns import Missing
+from ebformer.cli import options, terminal
 
 
 @click.command()
@@ -17,9 +12,7 @@ if TYPE_CHECKING:
 @options.columns
 @click.option("--methods", metavar="NAMES", help="Methods to compare, comma-separated.  [default: all]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random parts.")
-def command(
-    file: str, count: str | None, exposure: str | None, missing: Missing, methods: str | None, seed: int
-) -> None:
+def command(file: str, named: options.NamedColumns, methods: str | None, seed: int) -> None:
     """Find the method that predicts best on FILE, by five-fold thinning.
 
     Every event is put into one of five parts at random. Each method is fitted to four parts and predicts the fifth.
@@ -40,20 +33,20 @@ def command(
     import numpy as np
 
     from ebformer.comparison import ASSUMPTION, compare, margin
-    from ebformer.estimators.catalogue import CATALOGUE, find
+    from ebformer.estimators.catalogue import find, serving
     from ebformer.tables.files import open_table
     from ebformer.tables.observations import observe
 
-    chosen = {name: find(name) for name in (options.comma_separated(methods) if methods else CATALOGUE)}
-    with open_table(file) as opened, options.progress("Reading", opened.connection.query_progress):
-        columns = options.columns_of(opened, count, exposure)
-        observations = observe(opened.table, columns, missing)
+    chosen = {name: find(name) for name in options.comma_separated(methods)} if methods else {}
+    with open_table(file) as opened, options.watch(opened)("Reading"):
+        observations = observe(opened.table, named.found_in(opened), named.missing)
         tally = observations.tallies()[None]
+    chosen = chosen or serving(tally.channel)
     done: list[str] = []
-    with options.progress("Comparing", lambda: 100.0 * len(done) / len(chosen)):
+    with terminal.progress("Comparing", lambda: 100.0 * len(done) / len(chosen)):
         scores = compare(tally, chosen, np.random.default_rng(seed), fitted=done.append)
     taking_part = [score for score in scores if score.refusal is None]
-    options.show(
+    terminal.show_rows(
         [
             {
                 "method": score.method,

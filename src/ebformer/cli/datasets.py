@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli import options, terminal
 from ebformer.errors import InputError
 
 
@@ -27,7 +27,7 @@ def command(name: str | None, output: str | None) -> None:
     from ebformer.datasets import DATASETS
 
     if name is None:
-        options.show(
+        terminal.show_rows(
             [
                 {
                     "name": dataset.name,

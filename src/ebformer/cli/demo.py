@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ebformer.cli import terminal
 from ebformer.cli.resumable import resumable
 
 METHODS = ("npmle", "gamma", "robbins")
@@ -26,12 +27,10 @@ def command(context: click.Context, output: str) -> None:
       ebformer demo
     """
     import numpy as np
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
 
     from ebformer.datasets import DATASETS
     from ebformer.estimators.catalogue import DEFAULT, find
+    from ebformer.report.text_table import TextTable
     from ebformer.tally import Tally
 
     claims = Tally.of(DATASETS["claims"].table()["claims"])
@@ -39,14 +38,11 @@ def command(context: click.Context, output: str) -> None:
     rules = {name: find(name)(claims) for name in (DEFAULT, *(name for name in METHODS if name != DEFAULT))}
     low, high = rules[DEFAULT].posterior(counts).interval(0.9)
     headings = ("claims", "policies", DEFAULT, "90% interval", *list(rules)[1:])
-    drawn = Table(*headings, box=box.SIMPLE_HEAD, caption_justify="left")
-    drawn.caption = "claims expected next year, by claims this year (Thyrion 1960)"
-    for column in drawn.columns:
-        column.justify = "right"
+    rows = []
     for x, n in zip(counts, claims.multiplicity, strict=True):
         first, *others = (f"{rule(x).item():.3f}" for rule in rules.values())
-        drawn.add_row(str(x), f"{n:,}", first, f"{low[x]:.2f} to {high[x]:.2f}", *others)
-    Console().print(drawn)
+        rows.append((str(x), f"{n:,}", first, f"{low[x]:.2f} to {high[x]:.2f}", *others))
+    terminal.show(TextTable("Claims expected next year, by claims this year (Thyrion 1960)", headings, tuple(rows)))
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     _report(context, folder)

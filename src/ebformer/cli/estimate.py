@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli import options, terminal
 
 if TYPE_CHECKING:
     import duckdb
 
-    from ebformer.tables.columns import Missing
     from ebformer.tables.files import TableFile
-    from ebformer.tables.fit import Fit, Wanted
-    from ebformer.tables.observations import Observations
+    from ebformer.tables.fit import Wanted
+    from ebformer.tables.shrink import Shrunken
 
 SHOWN = 20
 """Rows shown on a terminal where no output is named."""
@@ -29,18 +28,7 @@ SHOWN = 20
 @options.answers
 @click.option("--save", metavar="RULE.json", help="Keep the fit, for `ebformer apply`.")
 def command(
-    file: str,
-    count: str | None,
-    exposure: str | None,
-    missing: Missing,
-    group: str | None,
-    method: str,
-    interval: float | None,
-    future: float | None,
-    above: float | None,
-    top: int | None,
-    output: str | None,
-    save: str | None,
+    file: str, named: options.NamedColumns, method: str, wanted: Wanted, output: str | None, save: str | None
 ) -> None:
     """Estimate the rate of every row of FILE: CSV, TSV (gzipped or not) or Parquet; - for standard input.
 
@@ -57,17 +45,12 @@ def command(
       ebformer estimate claims.parquet --count claims --group region --top 10 -o ranked.parquet
       cat words.tsv | ebformer estimate - --count n --future 10 > predicted.tsv
     """
-    import numpy as np
-
     from ebformer.errors import InputError
     from ebformer.estimators.catalogue import find
-    from ebformer.tables.checking import check_fit, verdict_of, warnings_of
-    from ebformer.tables.columns import room_for
     from ebformer.tables.files import check_folder, check_output, open_table
-    from ebformer.tables.fit import Wanted, fit_table, narrow_intervals, remarks
-    from ebformer.tables.observations import observe
+    from ebformer.tables.shrink import shrink_table
 
-    wanted, estimator = Wanted(interval, future, top, above), find(method)
+    estimator = find(method)
     if output is not None:
         check_output(output)
     if save is not None:
@@ -75,43 +58,36 @@ def command(
         if os.path.realpath(save) in [os.path.realpath(other) for other in (file, output) if other is not None]:
             raise InputError(f"cannot write the fit to {save}, which is a table of this command: name another file")
     with open_table(file) as opened:
-        columns = options.columns_of(opened, count, exposure, group)
-        with options.progress("Estimating", opened.connection.query_progress):
-            observations = observe(opened.table, columns, missing)
-            fit = fit_table(observations, estimator)
-            room_for(fit.new_columns(wanted), opened.table.names)
-            checks = check_fit(fit, observations, np.random.default_rng(0))
-            # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
-            rows = options.counted(int(observations.keys.rows.sum()), "row")
-            said = [f"{rows}, {options.counted(observations.count.size, 'distinct observation')}, method {method}"]
-            said += narrow_intervals(fit) + remarks(fit, observations)
-            troubles = warnings_of(checks, group)
-            if not troubles and all(rule.prior is not None for rule in fit.rules.values()):  # or nothing can fit
-                troubles = [verdict_of(checks)]
-            said += [f"model check: {sentence}" for sentence in troubles]
+        columns, watch = named.found_in(opened), options.watch(opened)
+        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch)
+        # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
+        seen = shrunken.observations.keys.rows
+        said = [
+            f"{options.counted(int(seen.sum()), 'row')}, {options.counted(seen.size, 'distinct observation')}, "
+            f"method {method}",
+            *shrunken.remarks,
+            *[f"model check: {sentence}" for sentence in shrunken.model_check],
+        ]
         try:
-            deliver(opened, fit, observations, wanted, output)
+            deliver(opened, shrunken, output)
         except BrokenPipeError:  # `| head` has seen enough of the rows; the fit is still wanted
             if save is not None:
-                fit.save(save)
+                shrunken.fit.save(save)
             raise
     if save is not None:
-        fit.save(save)
+        shrunken.fit.save(save)
     for sentence in said:
         options.say(sentence)
 
 
-def deliver(file: TableFile, fit: Fit, observations: Observations, wanted: Wanted, output: str | None) -> None:
-    """Answer every row: to a file, to a pipe, or as a first look at the terminal."""
-    with options.progress("Answering", file.connection.query_progress):  # ranks of thousands of units take their time
-        answers = fit.answers(observations, wanted)
-    rows = file.table.with_answers(observations.columns, observations.width, observations.keys, answers)
+def deliver(file: TableFile, shrunken: Shrunken, output: str | None) -> None:
+    """Show every row with its answers: in a file, in a pipe, or as a first look at the terminal."""
     if output is None and sys.stdout.isatty():
-        _first_look(file, rows)
+        _first_look(file, shrunken.rows)
     else:
-        with options.progress("Writing", file.connection.query_progress):
-            file.write(rows, output or "-", observations.columns)
-    options.say_missing(observations.missing, "kept without answers")
+        with options.watch(file)("Writing"):
+            file.write(shrunken.rows, output or "-", shrunken.observations.columns)
+    options.say_missing(shrunken.observations.missing, "kept without answers")
 
 
 def _first_look(file: TableFile, rows: duckdb.DuckDBPyRelation) -> None:
@@ -119,4 +95,4 @@ def _first_look(file: TableFile, rows: duckdb.DuckDBPyRelation) -> None:
     names = [*file.header, *rows.columns[len(file.header) :]]
     first = rows.limit(SHOWN + 1).fetchall()
     more = f"the first {SHOWN} rows; write all of them with -o out.csv" if len(first) > SHOWN else None
-    options.show([dict(zip(names, row, strict=True)) for row in first[:SHOWN]], more)
+    terminal.show_rows([dict(zip(names, row, strict=True)) for row in first[:SHOWN]], more)

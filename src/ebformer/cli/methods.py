@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli import terminal
 
 if TYPE_CHECKING:
     from ebformer.estimators.base import Estimator
@@ -19,30 +19,37 @@ def command() -> None:
     """List the methods and what each can do; docs/methods.md says which to take when.
 
     \b
+    channels   the data it fits: counts (poisson), successes out of trials
+               (binomial), effects with standard errors (normal), counts
+               without zeros (zero-truncated); or all of them
     intervals  it estimates a prior: intervals, predictions and ranks
-    exposure   units may differ in exposure
-    unseen     it answers for counts that no unit showed
-    monotone   its estimate never falls as the count grows
+    unequal    units may differ in exposure, trials or standard error
+    unseen     it answers for observations that no unit showed
+    monotone   its estimate never falls as the observation grows
 
     \b
     Example:
       ebformer methods
     """
+    from ebformer.channels import channel
+    from ebformer.estimators.base import EVERY_CHANNEL
     from ebformer.estimators.catalogue import CATALOGUE, DEFAULT
-    from ebformer.tally import Tally
+    from ebformer.estimators.contract import samples
 
-    tally = Tally([0, 1, 2, 3, 7], [40, 30, 20, 9, 1])
     lines: list[dict[str, object]] = []
     for name, method in CATALOGUE.items():
+        tally = samples(channel(method.channels[0]))[0].tally()
         promises = {
             "intervals": method(tally).prior is not None,
-            "exposure": method.unequal_known,
+            "unequal": method.unequal_known,
             "unseen": method.answers_unseen,
             "monotone": method.monotone,
         }
         yes = {promise: "yes" if kept else "" for promise, kept in promises.items()}
-        lines.append({"method": name + (" *" if name == DEFAULT else ""), **yes, "about": _about(name, method)})
-    options.show(lines, "* the default")
+        served = "all" if method.channels == EVERY_CHANNEL else ", ".join(method.channels)
+        called = name + (" *" if name == DEFAULT else "")
+        lines.append({"method": called, "channels": served, **yes, "about": _about(name, method)})
+    terminal.show_rows(lines, "* the default")
 
 
 def _about(name: str, method: Estimator) -> str:

@@ -1,25 +1,59 @@
-"""What commands share: the options of those about tables, lists that are typed, and how to speak on a terminal."""
+"""What commands share: the options of those about tables, lists that are typed, and remarks."""
 
 from __future__ import annotations
 
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import astuple, dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ebformer.cli import terminal
 from ebformer.estimators.catalogue import DEFAULT
-from ebformer.report.cells import cell, is_number
 
 if TYPE_CHECKING:
-    from ebformer.tables.columns import Columns
+    from ebformer.tables.columns import Columns, Missing
     from ebformer.tables.files import TableFile
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-PATIENCE = 2.0
-"""Seconds before a progress bar appears."""
+Command = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class NamedColumns:
+    """What --count, --exposure, --group and --missing say."""
+
+    count: str | None
+    exposure: str | None
+    group: str | None
+    missing: Missing
+
+    def or_those_of(self, columns: Columns) -> NamedColumns:
+        """These, and where nothing is named the columns of a fit."""
+        names = self.count or columns.count, self.exposure or columns.exposure, self.group or columns.group
+        return NamedColumns(*names, self.missing)
+
+    def found_in(self, file: TableFile) -> Columns:
+        """The columns named; without a count, the only column that can hold one, which is then said aloud."""
+        from ebformer.errors import InputError
+        from ebformer.tables.columns import NO_ROWS, Columns, check_unambiguous, only_count_column
+
+        count = self.count
+        if count is None:
+            candidates = [name for name in file.table.whole_number_columns() if name not in (self.exposure, self.group)]
+            if not candidates and not file.table.rows.limit(1).fetchall():
+                raise InputError(NO_ROWS)
+            count = only_count_column(candidates, file.table.names)
+            say(f"reading counts from column {count!r}")
+        columns = Columns(count, self.exposure, self.group)
+        check_unambiguous(astuple(columns), file.header)
+        return columns
+
+
+def watch(file: TableFile) -> Callable[[str], AbstractContextManager[None]]:
+    """What shows a progress bar, as far as DuckDB is with this file, for a task that is named."""
+    return lambda task: terminal.progress(task, file.connection.query_progress)
 
 
 def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -33,7 +67,35 @@ def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return decorate
 
 
-missing = click.option(
+def _as_named(command: Command) -> Command:
+    """Hands over the names of columns as one `NamedColumns`."""
+
+    @wraps(command)
+    def handed(count: str | None, exposure: str | None, missing: Missing, group: str | None = None, **rest: Any) -> Any:
+        return command(named=NamedColumns(count, exposure, group, missing), **rest)
+
+    return handed
+
+
+def _as_wanted(command: Command) -> Command:
+    """Hands over what to answer with as one `Wanted`."""
+
+    @wraps(command)
+    def handed(
+        interval: float | None,
+        future: float | None = None,
+        above: float | None = None,
+        top: int | None = None,
+        **rest: Any,
+    ) -> Any:
+        from ebformer.tables.fit import Wanted
+
+        return command(wanted=Wanted(interval, future, top, above), **rest)
+
+    return handed
+
+
+_missing = click.option(
     "--missing",
     type=click.Choice(["error", "keep"]),
     default="error",
@@ -48,9 +110,19 @@ columns = _options(
         metavar="COLUMN",
         help="How long each row was watched (games, policy years), or its expected count.  [default: 1 for all]",
     ),
-    missing,
+    _missing,
+    _as_named,
 )
-"""--count, --exposure and --missing."""
+"""--count, --exposure and --missing; with --group, if a command has it, one `named`."""
+
+columns_of_fit = _options(
+    click.option("--count", metavar="COLUMN", help="The counts, if the column has another name than in the fit."),
+    click.option("--exposure", metavar="COLUMN", help="The exposures, if the column has another name than in the fit."),
+    _missing,
+    click.option("--group", metavar="COLUMN", help="The groups, if the column has another name than in the fit."),
+    _as_named,
+)
+"""The same, and --group, where a fit has named them already."""
 
 fitting = _options(
     click.option("--group", metavar="COLUMN", help="Groups; each is fitted separately, with a prior of its own."),
@@ -58,15 +130,18 @@ fitting = _options(
 )
 """--group and --method."""
 
-interval = click.option(
+_interval = click.option(
     "--interval",
     metavar="LEVEL",
     type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
     help="Level of the intervals, such as 0.95.  [default: 0.9 if the method gives intervals]",
 )
 
+interval = _options(_interval, _as_wanted)
+"""--interval; one `wanted`."""
+
 answers = _options(
-    interval,
+    _interval,
     click.option(
         "--future",
         metavar="EXPOSURE",
@@ -91,23 +166,9 @@ answers = _options(
         metavar="FILE",
         help="Where to write: .csv, .tsv (either may end in .gz) or .parquet; - for standard output.",
     ),
+    _as_wanted,
 )
-"""--interval, --future, --above, --top and --output."""
-
-
-def columns_of(file: TableFile, count: str | None, exposure: str | None = None, group: str | None = None) -> Columns:
-    """The columns named; without a count, the only column that can hold one, which is then said aloud."""
-    from ebformer.errors import InputError
-    from ebformer.tables.columns import NO_ROWS, Columns, the_candidate, told_apart
-
-    if count is None:
-        candidates = [name for name in file.table.whole_number_columns() if name not in (exposure, group)]
-        if not candidates and not file.table.rows.limit(1).fetchall():
-            raise InputError(NO_ROWS)
-        count = the_candidate(candidates, file.table.names)
-        say(f"reading counts from column {count!r}")
-    told_apart((count, exposure, group), file.header)
-    return Columns(count, exposure, group)
+"""--interval, --future, --above and --top; one `wanted`. And --output."""
 
 
 def comma_separated(text: str) -> list[str]:
@@ -137,52 +198,3 @@ def say_missing(rows: int, fate: str) -> None:
     """What became of rows with a missing entry, where there are any."""
     if rows:
         say(f"{fate}: {counted(rows, 'row')} with a missing entry")
-
-
-def show(lines: list[dict[str, object]], caption: str | None = None) -> None:
-    """A small table on standard output: drawn on a terminal, tab-separated in a pipe."""
-    if not sys.stdout.isatty():
-        for cells in [list(lines[0]), *[line.values() for line in lines]]:
-            click.echo("\t".join(map(cell, cells)))
-        return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    drawn = Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left")
-    for name in lines[0]:
-        drawn.add_column(name, justify="right" if all(is_number(line[name]) for line in lines) else "left")
-    for line in lines:
-        drawn.add_row(*map(cell, line.values()))
-    Console(markup=False, emoji=False).print(drawn)  # entries are a person's: "Ann [red]" is no command to us
-
-
-@contextmanager
-def progress(task: str, percent: Callable[[], float]) -> Iterator[None]:
-    """A progress bar on a terminal's standard error, for work that outlasts the patience of its reader."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
-
-    class Watched(ProgressColumn):
-        """Draws nothing itself: it moves the bar whenever the display refreshes."""
-
-        def render(self, task: Task) -> str:
-            bar.update(task.id, completed=max(percent(), task.completed))
-            return ""
-
-    drawn = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), Watched()
-    console = Console(stderr=True)
-    bar = Progress(*drawn, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
-    bar.add_task(task, total=100.0)
-    timer = threading.Timer(PATIENCE, bar.start)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()  # or a bar that starts at this moment would start after it was stopped, and stay
-        bar.stop()

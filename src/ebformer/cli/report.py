@@ -9,7 +9,7 @@ import click
 from ebformer.cli import options
 
 if TYPE_CHECKING:
-    from ebformer.tables.columns import Missing
+    from ebformer.tables.fit import Wanted
 
 RIVALS = ("mle", "gamma", "npmle")
 """Methods that a report compares its own with."""
@@ -21,16 +21,7 @@ RIVALS = ("mle", "gamma", "npmle")
 @options.fitting
 @options.interval
 @click.option("-o", "--output", required=True, metavar="REPORT.html", help="Where to write the page.")
-def command(
-    file: str,
-    count: str | None,
-    exposure: str | None,
-    missing: Missing,
-    group: str | None,
-    method: str,
-    interval: float | None,
-    output: str,
-) -> None:
+def command(file: str, named: options.NamedColumns, method: str, wanted: Wanted, output: str) -> None:
     """Write an HTML page about FILE, in one file that opens offline.
 
     It shows how far each unit was shrunk, the estimated prior, the model check, the highest and lowest units, how
@@ -45,34 +36,22 @@ def command(
     from ebformer.comparison import compare
     from ebformer.errors import InputError
     from ebformer.estimators.catalogue import CATALOGUE, find
-    from ebformer.report.table_page import Shrunken, table_page
-    from ebformer.tables.checking import check_fit
-    from ebformer.tables.columns import room_for
-    from ebformer.tables.duck import DuckTable
+    from ebformer.report.table_page import table_page
     from ebformer.tables.files import check_folder, open_table
-    from ebformer.tables.fit import Wanted, fit_table
-    from ebformer.tables.observations import observe
+    from ebformer.tables.shrink import shrink_table
 
-    estimator, wanted = find(method), Wanted(interval)
+    estimator = find(method)
     if not output.lower().endswith((".html", ".htm")):
         raise InputError(
             f"a report is an HTML page, and {output} does not end in .html: end it so; browsers print to PDF"
         )
     check_folder(output)
-    with open_table(file) as opened, options.progress("Writing the report", opened.connection.query_progress):
-        columns = options.columns_of(opened, count, exposure, group)
-        observations = observe(opened.table, columns, missing)
-        fit = fit_table(observations, estimator)
-        room_for(fit.new_columns(wanted), opened.table.names)
-        answers = fit.answers(observations, wanted)
-        rows = opened.table.with_answers(columns, observations.width, observations.keys, answers)
-        checks = check_fit(fit, observations, np.random.default_rng(0))
-        tallies = observations.tallies()
-        scores = []
-        if group is None and tallies[None].n > 1:
+    with open_table(file) as opened, options.watch(opened)("Writing the report"):
+        shrunken = shrink_table(opened.table, named.found_in(opened), estimator, wanted, named.missing)
+        tallies, scores = shrunken.observations.tallies(), []
+        if None in tallies and tallies[None].n > 1:
             rivals = {name: CATALOGUE[name] for name in RIVALS if name != method} | {method: estimator}
             scores = compare(tallies[None], rivals, np.random.default_rng(0))
-        shrunken = Shrunken(file, DuckTable(rows), fit, observations, wanted, checks)
-        table_page(shrunken, scores).write(output)
-    options.say_missing(observations.missing, "kept without answers")
+        table_page(file, shrunken, scores).write(output)
+    options.say_missing(shrunken.observations.missing, "kept without answers")
     options.say(f"wrote {output}: open it in a browser")

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.risks import Block, Risks
 from ebformer.prior import Prior
@@ -27,7 +27,7 @@ from ebformer.rule import Convergence
 TOLERANCE = 1e-6
 """A prior is certified when no rate in [0, theta_max] has a risk above mmse (1 + TOLERANCE)."""
 MEANING = "largest risk on [0, theta_max] / mmse - 1"
-LARGEST = 1e7
+LARGEST_THETA_MAX = 1e7
 """The largest theta_max. In seconds of one core: 0.1 at 50, 0.5 at 200, 1 at 500, 3 at 10^5, 5 at 10^6, 10 at 10^7."""
 CROWDED = 1000.0
 """Up to this theta_max the atoms are moved to their best places."""
@@ -49,8 +49,8 @@ def least_favourable(theta_max: float) -> tuple[Prior, Convergence]:
     >>> prior.atoms.tolist(), round(mmse(prior), 6)
     ([0.0, 0.1], 0.002377)
     """
-    if not 0 < theta_max <= LARGEST:
-        raise InputError(f"theta_max is {theta_max:g}: give a positive number of at most {LARGEST:g}")
+    if not 0 < theta_max <= LARGEST_THETA_MAX:
+        raise InputError(f"theta_max is {theta_max:g}: give a positive number of at most {LARGEST_THETA_MAX:g}")
     risks, move = Risks(float(theta_max)), theta_max <= CROWDED
     # For large theta_max all but the floor's mass lies within 4 to 6 theta_max^(1/6) of the end in sqrt(theta), the
     # scale of Airy's equation, so the atoms need not start at 0.

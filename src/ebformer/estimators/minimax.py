@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.least_favourable import LARGEST, least_favourable
+from ebformer.estimators.least_favourable import LARGEST_THETA_MAX, least_favourable
 from ebformer.rule import BayesRule
 from ebformer.tally import Tally
 
@@ -38,8 +38,8 @@ class Minimax(Estimator):
 
     def __post_init__(self) -> None:
         given = self.theta_max
-        if given is not None and not (isinstance(given, Real) and 0 < given <= LARGEST):
-            raise InputError(f"theta_max is {given!r}: give a positive number of at most {LARGEST:g}")
+        if given is not None and not (isinstance(given, Real) and 0 < given <= LARGEST_THETA_MAX):
+            raise InputError(f"theta_max is {given!r}: give a positive number of at most {LARGEST_THETA_MAX:g}")
 
     def in_units(self, scale: float) -> Self:
         """The bound in other units."""

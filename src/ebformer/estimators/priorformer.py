@@ -44,7 +44,7 @@ class Priorformer(Estimator):
             raise InputError(f"{self.name} is of a family that does not answer with a prior: use ebformer.Pretrained")
 
     @property
-    def network(self) -> priorformer.Priorformer:
+    def network(self) -> priorformer.PriorformerNetwork:
         """The network in use."""
         return ready(zoo.load(self.name, "priorformer") if self.weights is None else self.weights)
 
@@ -59,6 +59,6 @@ class Priorformer(Estimator):
 
 
 @functools.lru_cache(maxsize=8)
-def ready(weights: Weights[PriorformerConfig]) -> priorformer.Priorformer:
+def ready(weights: Weights[PriorformerConfig]) -> priorformer.PriorformerNetwork:
     """The network with its arrays laid out, once per file."""
-    return priorformer.Priorformer(weights)
+    return priorformer.PriorformerNetwork(weights)

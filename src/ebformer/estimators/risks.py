@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from scipy.special import ndtr
 
-from ebformer.bayes.marginal import Floats
 from ebformer.channels.poisson import deviance, log_peak
+from ebformer.distributions import Floats
 from ebformer.prior import Prior
 
 FLOOR = 3e-7

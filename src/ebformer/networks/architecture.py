@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.errors import InputError
+from ebformer.networks.config import Config
 
 Attention = Literal["softmax", "linear"]
 FeatureMap = Literal["identity", "elu+1", "relu"]
@@ -19,7 +20,7 @@ FREQUENCIES = (0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True)
-class Architecture:
+class Architecture(Config):
     """A transformer without positions over the distinct values of a tally.
 
     `layers` layers share `weight_sets` sets of weights: layer i uses set floor(i * weight_sets / layers). A layer is
@@ -69,17 +70,11 @@ class Architecture:
             return 2
         return 2 * len(FREQUENCIES) + 3 + int(self.sees_n)
 
-    @property
-    def parameters(self) -> int:
-        """Number of trainable numbers."""
-        return sum(int(np.prod(shape)) for shape in self.shapes().values())
-
     def set_of(self, layer: int) -> int:
         """The weight set that a layer uses."""
         return layer * self.weight_sets // self.layers
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Every array by name, with its shape; the order is that of the weights file."""
         d = self.width
         shapes: dict[str, tuple[int, ...]] = {"embed.weight": (d, self.features), "embed.bias": (d,)}
         for w in range(self.weight_sets):
@@ -101,18 +96,6 @@ class Architecture:
                     f"sets.{w}.mlp.down.bias": (d,),
                 }
         return shapes | {"norm.weight": (d,), "norm.bias": (d,), "head.weight": (1, d), "head.bias": (1,)}
-
-    def describe(self) -> dict[str, Any]:
-        """A plain dictionary that `from_description` reads back."""
-        return asdict(self)
-
-    @classmethod
-    def from_description(cls, description: dict[str, Any]) -> Architecture:
-        """The inverse of `describe`; unknown fields are refused."""
-        unknown = set(description) - {field.name for field in fields(cls)}
-        if unknown:
-            raise InputError(f"unknown architecture fields: {', '.join(sorted(unknown))}")
-        return cls(**description)
 
 
 def stabilised(x: NDArray[Any]) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.networks import kernels
+from ebformer.networks.constants import MOMENTUM_DELAY
 from ebformer.networks.grid import Likelihood
 
 Array = NDArray[Any]
@@ -82,7 +83,7 @@ class EmTrack:
 
 def momentum(step: Any) -> Any:
     """Nesterov's schedule, with no need to know how well the problem is conditioned."""
-    return step / (step + 3.0)
+    return step / (step + MOMENTUM_DELAY)
 
 
 def em_factor(likelihood: Likelihood, share: Array, log_weights: Array) -> tuple[Array, Array, Array]:

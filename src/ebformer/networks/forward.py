@@ -21,6 +21,7 @@ from scipy.special import erf
 
 from ebformer.networks import kernels
 from ebformer.networks.architecture import Architecture, stabilised, token_features
+from ebformer.networks.constants import GELU_LOGIT, LAYER_NORM_EPSILON
 from ebformer.networks.weights import Weights
 
 Array = NDArray[Any]
@@ -28,8 +29,6 @@ Floats = NDArray[np.float64]
 Affine = tuple[Array, Array]
 Precision = Literal["float32", "float64"]
 
-EPSILON = 1e-5
-"""Added to the variance in every layer norm."""
 COLUMNS = 512
 """Tokens in the MLP at once, so that its arrays stay in the cache of one core."""
 SCORES = 2**16
@@ -160,7 +159,7 @@ def normalised(h: Array) -> Array:
     c: Array = h - np.add.reduce(h, axis=0) * (1 / d)
     deviation = np.add.reduce(c * c, axis=0)
     deviation *= 1 / d
-    deviation += EPSILON
+    deviation += LAYER_NORM_EPSILON
     c /= np.sqrt(deviation, out=deviation)
     return c
 
@@ -223,15 +222,11 @@ def mlp(up: Affine, down: Affine, c: Array) -> Array:
     return affine(down, gelu(affine(up, c)))
 
 
-LOGIT = (-3.6112245e-09, 2.6689243e-07, -7.938212e-06, 1.1048027e-04, 6.626016e-05, -7.266857e-02, -1.59576843)
-"""P, highest power first, in log(Phi(-y) / Phi(y)) = y P(y^2): minimises the largest error of y Phi(y), 7e-8."""
-
-
 def gelu(y: Array) -> Array:
     """y Phi(y), Phi the normal distribution function.
 
-    In float32 Phi(y) = 1 / (1 + exp(y P(y^2))), exact to one unit in the seventh decimal: erf would take longer than
-    all matrix products together.
+    In float32 Phi(y) = 1 / (1 + exp(y P(y^2))), P with the coefficients GELU_LOGIT, exact to one unit in the seventh
+    decimal: erf would take longer than all matrix products together.
 
     >>> gelu(np.array([-1.0, 0.0, 2.0])).round(6)
     array([-0.158655,  0.      ,  1.9545  ])
@@ -239,11 +234,11 @@ def gelu(y: Array) -> Array:
     if y.dtype == np.float64:
         return y * (0.5 + 0.5 * erf(y * np.sqrt(0.5)))  # type: ignore[no-any-return]
     square = y * y
-    p = square * LOGIT[0]
-    for coefficient in LOGIT[1:-1]:
+    p = square * GELU_LOGIT[0]
+    for coefficient in GELU_LOGIT[1:-1]:
         p += coefficient
         p *= square
-    p += LOGIT[-1]
+    p += GELU_LOGIT[-1]
     p *= y
     np.exp(p, out=p)
     p += 1

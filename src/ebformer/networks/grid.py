@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from ebformer.channels.poisson import deviance
+from ebformer.networks.constants import PER_CELL
 
 Floats = NDArray[np.float64]
 
-LOWEST, SPACING, PER_CELL = -2.0, 0.125, 4
-"""u of the first atom, distance of two atoms in u, and atoms per cell: the network reads one token per cell."""
+LOWEST, SPACING = -2.0, 0.125
+"""u of the first atom, and distance of two atoms in u."""
 BEND = 0.5
 """Below this value of 2 sqrt(theta) the coordinate is logarithmic."""
 MARGIN = 2.4
@@ -66,6 +67,15 @@ def atoms(first: int, last: int) -> Floats:
     """
     index = np.arange(first * PER_CELL, last * PER_CELL)
     return np.where(index == 0, 0.0, rate(LOWEST + SPACING * index))
+
+
+def middles(first: int, last: int) -> Floats:
+    """u in the middle of cells first, ..., last - 1.
+
+    >>> middles(0, 2).tolist()
+    [-1.8125, -1.3125]
+    """
+    return np.asarray(LOWEST + SPACING * (PER_CELL * np.arange(first, last) + (PER_CELL - 1) / 2))
 
 
 def extent(x: NDArray[Any], exposure: NDArray[Any] | float = 1.0) -> tuple[int, int]:

@@ -3,7 +3,9 @@
  *
  * numpy spends most of its time on exponentials and on carrying intermediate results through memory. Here a few tokens
  * at a time (a tile, two vectors wide) pass through as many steps as possible, and scores are never stored. All
- * functions change nothing but what they are given, so any number of threads may call them at once. */
+ * functions change nothing but what they are given, so any number of threads may call them at once.
+ *
+ * PER_CELL, ROWS and all other numbers that Python needs too are macros from constants.py: see hatch_build.py. */
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
@@ -21,18 +23,12 @@ int runs_here(void) { return 1; }
 #define INLINE TARGET static inline __attribute__((always_inline))
 
 #define WIDTH (2 * LANES) /* tokens in a tile */
-#define ROWS 256          /* of a tile, at most; kernels.py sends no more */
-#define COORDINATES 16    /* of a head, at most */
 #define STRETCH 16        /* inputs of a layer summed at once */
 #define KEYS 64           /* at once, so that every short loop over them keeps its constants in registers */
 #define SAFE 60.0f        /* powers of two up to here and down to its negative are added without danger */
-#define NEAR 160          /* keys of LANES neighbouring queries of priorformer, at most */
-#define BEYOND 8          /* numbers that can be read beyond either end of a row of nearness: at least LANES */
-#define EPSILON 1e-5f     /* added to the variance, as in forward.py */
-#define TINY 1e-6f        /* added to the mean square, as in priorformer_block.py */
-#define LOG2E 1.44269504f
-#define CELL 4            /* atoms in a cell of priorformer's grid */
-#define TRACKS 7          /* numbers that its block reads of an atom */
+#define NEAR (LANES + 2 * LARGEST_REACH) /* keys of LANES neighbouring queries of priorformer, at most */
+
+_Static_assert(BEYOND >= LANES, "nearness is read a vector at a time");
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 typedef int32_t lanes_of_int __attribute__((vector_size(4 * LANES)));
@@ -59,22 +55,28 @@ INLINE lanes choose(lanes_of_int where, lanes a, lanes b) {
 INLINE lanes all(float x) { return (lanes){0} + x; }
 INLINE lanes no_less(lanes x, float least) { return choose(x < least, all(least), x); }
 INLINE lanes no_more(lanes x, float most) { return choose(x > most, all(most), x); }
+INLINE lanes within(float least, lanes x, float most) { return no_more(no_less(x, least), most); }
 
-/* 2^x for -126 <= x < 127, to 2e-7 relative: a power of two times the best polynomial of degree 5 on [-1/2, 1/2]. */
+/* A polynomial by Horner's rule, its coefficients from the highest power down. */
+INLINE lanes polynomial(const float *coefficients, const int count, lanes x) {
+    lanes sum = all(coefficients[0]);
+    for (int i = 1; i < count; i++) sum = coefficients[i] + x * sum;
+    return sum;
+}
+#define COEFFICIENTS(...) ((const float[]){__VA_ARGS__})
+#define POLYNOMIAL(list, x) polynomial(COEFFICIENTS(list), sizeof COEFFICIENTS(list) / sizeof(float), x)
+
+/* 2^x for -126 <= x < 127, to 2e-7 relative: a power of two times a polynomial on [-1/2, 1/2]. */
 INLINE lanes power_of_two(lanes x) {
     const lanes shifted = x + 12582912.0f; /* adding 1.5 * 2^23 rounds to an integer, left in the low bits */
     const lanes r = x - (shifted - 12582912.0f);
-    const lanes high = 5.550713681e-02f + r * (9.675536200e-03f + r * 1.327643956e-03f);
-    const lanes p = 1.000000072e+00f + r * (6.931469663e-01f + r * (2.402211969e-01f + r * high));
+    const lanes p = POLYNOMIAL(EXP2, r);
     return (lanes)((lanes_of_bits)p + ((lanes_of_bits)shifted << 23)); /* unsigned, for these sums may wrap */
 }
 
 /* y Phi(y), by the polynomial of forward.py. */
 INLINE lanes gelu(lanes y) {
-    const lanes square = y * y;
-    const lanes high = -7.938212e-06f + square * (2.6689243e-07f + square * -3.6112245e-09f);
-    const lanes low = -7.266857e-02f + square * (6.626016e-05f + square * (1.1048027e-04f + square * high));
-    const lanes logit = LOG2E * y * (-1.59576843f + square * low);
+    const lanes logit = LOG2E * y * POLYNOMIAL(GELU_LOGIT, y * y);
     return choose(logit > 126.0f, all(0.0f), y / (1.0f + power_of_two(no_less(logit, -126.0f))));
 }
 
@@ -109,7 +111,7 @@ INLINE void normalise(pair *x, int64_t rows) {
             x[r][side] -= mean;
             variance += x[r][side] * x[r][side];
         }
-        variance = variance / (float)rows + EPSILON;
+        variance = variance / (float)rows + LAYER_NORM_EPSILON;
         for (int l = 0; l < LANES; l++) scale[l] = 1.0f / sqrtf(variance[l]);
         for (int64_t r = 0; r < rows; r++) x[r][side] *= scale;
     }
@@ -157,7 +159,7 @@ INLINE void head(const int C, float *queries, const float *keys, const float *va
         if (!(square < longest)) longest = square;
     }
     for (int64_t i = 0; i < u; i += LANES) {
-        lanes q[COORDINATES], sum[COORDINATES], total = {0}, square = {0}, top = all(-FLT_MAX);
+        lanes q[LARGEST_HEAD], sum[LARGEST_HEAD], total = {0}, square = {0}, top = all(-FLT_MAX);
         for (int c = 0; c < C; c++) {
             q[c] = load(queries + c * row + i, u - i) * LOG2E;
             square += q[c] * q[c];
@@ -179,7 +181,7 @@ INLINE void head(const int C, float *queries, const float *keys, const float *va
                 const lanes fade = power_of_two(no_less(before - top, -126.0f));
                 total *= fade;
                 for (int c = 0; c < C; c++) sum[c] *= fade;
-                for (int64_t j = 0; j < length; j++) p[j] = no_more(no_less(p[j] - top, -126.0f), 0.0f);
+                for (int64_t j = 0; j < length; j++) p[j] = within(-126.0f, p[j] - top, 0.0f);
             }
             for (int64_t j = 0; j < length; j++) p[j] = power_of_two(p[j]) * weight[j];
             for (int64_t j = 0; j < length; j++) {
@@ -210,7 +212,7 @@ TARGET void attention(float *h, const float *share, float *qkv, int64_t d, int64
             float *query = qkv + n * c * row + t * u, *key = query + d * row;
             const float *value = qkv + (2 * d + n * (c + 1)) * row + t * u;
 #define OF_DIMENSION(C) case C: head(C, query, key, value, share + t * k, u, k, row); break;
-            switch (c) { OF_DIMENSION(1) OF_DIMENSION(2) OF_DIMENSION(4) OF_DIMENSION(8) OF_DIMENSION(16) }
+            switch (c) { HEAD_SIZES(OF_DIMENSION) }
         }
     for (int64_t i = 0; i < row; i += WIDTH) {
         load_tile(x, qkv + i, d, row, row - i);
@@ -283,7 +285,7 @@ TARGET int64_t em_steps(const float *likelihood, const float *share, float *log_
     float *weights = room, *d = room + a;
     for (int64_t step = 1; step <= steps; step++) {
         for (int64_t j = 0; j < a; j += LANES) {
-            const lanes exponent = no_more(no_less(load(log_weights + j, a - j) * LOG2E, -126.0f), 126.0f);
+            const lanes exponent = within(-126.0f, load(log_weights + j, a - j) * LOG2E, 126.0f);
             store(weights + j, power_of_two(exponent), a - j);
             store(d + j, all(0.0f), a - j);
         }
@@ -298,9 +300,9 @@ TARGET int64_t em_steps(const float *likelihood, const float *share, float *log_
                 memset(velocity, 0, sizeof(float) * a);
             }
         }
-        const float beta = (float)run / (float)(run + 3);
+        const float beta = (float)run / (float)(run + MOMENTUM_DELAY);
         for (int64_t j = 0; j < a; j += LANES) {
-            const lanes pull = no_more(no_less(logarithm(load(d + j, a - j)) / LOG2E, least), largest);
+            const lanes pull = within(least, logarithm(load(d + j, a - j)) / LOG2E, largest);
             const lanes speed = beta * load(velocity + j, a - j) + (1.0f + stride * beta) * pull;
             store(velocity + j, speed, a - j);
             store(log_weights + j, load(log_weights + j, a - j) + speed, a - j);
@@ -314,7 +316,7 @@ INLINE void rms_normalise(pair *x, int64_t rows) {
     for (int side = 0; side < 2; side++) {
         lanes square = {0}, scale;
         for (int64_t r = 0; r < rows; r++) square += x[r][side] * x[r][side];
-        square = square / (float)rows + TINY;
+        square = square / (float)rows + RMS_NORM_EPSILON;
         for (int l = 0; l < LANES; l++) scale[l] = 1.0f / sqrtf(square[l]);
         for (int64_t r = 0; r < rows; r++) x[r][side] *= scale;
     }
@@ -335,7 +337,7 @@ INLINE void near_head(const int C, float *queries, const float *keys, const floa
                       int64_t reach, int64_t row) {
     for (int64_t i = 0; i < row; i += LANES) {
         const int64_t first = i > reach ? i - reach : 0, end = i + LANES + reach, last = end < row ? end : row;
-        lanes q[COORDINATES], sum[COORDINATES], p[NEAR], total = {0}, top = all(-FLT_MAX);
+        lanes q[LARGEST_HEAD], sum[LARGEST_HEAD], p[NEAR], total = {0}, top = all(-FLT_MAX);
         for (int c = 0; c < C; c++) {
             q[c] = load(queries + c * row + i, row - i);
             sum[c] = all(0.0f);
@@ -373,7 +375,7 @@ TARGET void near_block(float *h, const float *features, float *moves, float *qkv
         float *query = qkv + n * c * row, *key = query + d * row, *value = key + d * row;
         const float *centre = nearness + n * (2 * (reach + BEYOND) + 1) + reach + BEYOND;
 #define OF_NEAR(C) case C: near_head(C, query, key, value, centre, reach, row); break;
-        switch (c) { OF_NEAR(4) OF_NEAR(8) OF_NEAR(12) OF_NEAR(16) }
+        switch (c) { NEAR_HEAD_SIZES(OF_NEAR) }
     }
     for (int64_t i = 0; i < row; i += WIDTH) {
         load_tile(x, qkv + i, d, row, row - i);
@@ -381,7 +383,7 @@ TARGET void near_block(float *h, const float *features, float *moves, float *qkv
         affine(x, up_weight, up_bias, y, hidden, d);
         for (int64_t r = 0; r < hidden; r++)
             for (int side = 0; side < 2; side++) {
-                const lanes exponent = no_more(no_less(x[r][side] * -LOG2E, -126.0f), 126.0f);
+                const lanes exponent = within(-126.0f, x[r][side] * -LOG2E, 126.0f);
                 x[r][side] /= 1.0f + power_of_two(exponent);
             }
         add_and_read(y, h + i, down_weight, zero, x, d, hidden, row, row - i);
@@ -390,7 +392,7 @@ TARGET void near_block(float *h, const float *features, float *moves, float *qkv
     }
 }
 
-INLINE lanes exponential(lanes x) { return power_of_two(no_more(no_less(x * LOG2E, -126.0f), 126.0f)); }
+INLINE lanes exponential(lanes x) { return power_of_two(within(-126.0f, x * LOG2E, 126.0f)); }
 
 INLINE lanes inverse_sinh(lanes x) {
     const lanes size = choose(x < 0.0f, -x, x);
@@ -422,39 +424,41 @@ INLINE void em_factor(float *d, const float *log_weights, const float *likelihoo
     add_factors(d, likelihood, share, weights, m, a);
 }
 
-/* What a block reads of its atoms, to features [TRACKS CELL, a / CELL]: for its own track and for EM's the log counts,
- * log D and how significantly D differs from 1, and the gap between the tracks. */
+/* What a block reads of its atoms, to features [TRACK_FEATURES PER_CELL, a / PER_CELL]: for its own track and for EM's
+ * the log counts, log D and how significantly D differs from 1, and the gap between the tracks. */
 INLINE void read_tracks(float *features, const float *own, const float *em, const float *d_own, const float *d_em,
                         const float *precision, float log_n, int64_t a) {
     for (int64_t j = 0; j < a; j += LANES) {
         const lanes mine = load(own + j, a - j), theirs = load(em + j, a - j), scale = load(precision + j, a - j);
         const lanes d[2] = {load(d_own + j, a - j), load(d_em + j, a - j)};
-        lanes read[TRACKS];
-        read[0] = no_more(no_less(mine + log_n, -5.0f), 12.0f) / 4.0f;
-        read[1] = no_more(no_less(theirs + log_n, -5.0f), 12.0f) / 4.0f;
+        lanes read[TRACK_FEATURES];
+        read[0] = within(LEAST_LOG_COUNT, mine + log_n, LARGEST_LOG_COUNT) / LOG_COUNT_UNIT;
+        read[1] = within(LEAST_LOG_COUNT, theirs + log_n, LARGEST_LOG_COUNT) / LOG_COUNT_UNIT;
         for (int t = 0; t < 2; t++) {
-            read[2 + t] = no_more(no_less(logarithm(d[t]) / LOG2E, -3.0f), 3.0f);
-            read[4 + t] = inverse_sinh((d[t] - 1.0f) * scale) / 2.0f;
+            read[2 + t] = within(-LARGEST_LOG_FACTOR, logarithm(d[t]) / LOG2E, LARGEST_LOG_FACTOR);
+            read[4 + t] = inverse_sinh((d[t] - 1.0f) * scale) / SURPRISE_UNIT;
         }
-        read[6] = no_more(no_less(theirs - mine, -8.0f), 8.0f) / 4.0f;
-        for (int t = 0; t < TRACKS; t++)
+        read[6] = within(-LARGEST_GAP, theirs - mine, LARGEST_GAP) / GAP_UNIT;
+        for (int t = 0; t < TRACK_FEATURES; t++)
             for (int l = 0; l < LANES && j + l < a; l++)
-                features[(t * CELL + (j + l) % CELL) * (a / CELL) + (j + l) / CELL] = read[t][l];
+                features[(t * PER_CELL + (j + l) % PER_CELL) * (a / PER_CELL) + (j + l) / PER_CELL] = read[t][l];
     }
 }
 
-/* Move log-weights [a] by what a block says of them, moves [3 CELL, a / CELL]: along log D, towards EM's, and by a shift. */
+/* Move log-weights [a] by what a block says of them, moves [3 PER_CELL, a / PER_CELL]: along log D, towards EM's, and by
+ * a shift. */
 INLINE void move(float *own, const float *features, const float *moves, float lowest, int64_t a) {
-    const int64_t row = a / CELL;
+    const int64_t row = a / PER_CELL;
     float top = -FLT_MAX;
-    for (int64_t i = 0; i < CELL * row; i += row)
+    for (int64_t i = 0; i < PER_CELL * row; i += row)
         for (int64_t j = 0; j < row; j += LANES) {
             const float *at = moves + i + j;
-            const lanes gradient = load(features + 2 * a + i + j, row - j), gap = load(features + 6 * a + i + j, row - j);
+            const lanes gradient = load(features + 2 * a + i + j, row - j);
+            const lanes gap = load(features + 6 * a + i + j, row - j);
             const lanes along = load(at, row - j), towards = load(at + a, row - j), shift = load(at + 2 * a, row - j);
-            const lanes by = (1.0f + along) * gradient + 4.0f * gap / (1.0f + exponential(-towards)) + shift;
+            const lanes by = (1.0f + along) * gradient + GAP_UNIT * gap / (1.0f + exponential(-towards)) + shift;
             for (int l = 0; l < LANES && j + l < row; l++) {
-                float *weight = own + CELL * (j + l) + i / row;
+                float *weight = own + PER_CELL * (j + l) + i / row;
                 *weight += by[l];
                 if (*weight > top) top = *weight;
             }
@@ -464,13 +468,14 @@ INLINE void move(float *own, const float *features, const float *moves, float lo
 }
 
 /* All blocks of priorformer from the log-weights em [a], which EM moves on; answers [blocks, a] are the log-weights after
- * each. Likelihood [m, a], share [m], precision [a]; features [f, a / CELL], of which those beyond the TRACKS CELL first
- * never change; the 11 arrays of each block, as near_block takes them; room for (4 d + 3 CELL) a / CELL + 5 a numbers. */
+ * each. Likelihood [m, a], share [m], precision [a]; features [f, a / PER_CELL], of which those beyond the first
+ * TRACK_FEATURES PER_CELL never change; the 11 arrays of each block, as near_block takes them; room for
+ * (4 d + 3 PER_CELL) a / PER_CELL + 5 a numbers. */
 TARGET void all_blocks(const float *likelihood, const float *share, const float *precision, float *features, float *em,
                        float *answers, float *room, const float *const *blocks, int64_t m, int64_t a, int64_t count,
                        int64_t d, int64_t f, int64_t heads, int64_t reach, int64_t steps, int64_t check, float stride,
                        float least, float largest, float lowest, float log_n) {
-    const int64_t row = a / CELL;
+    const int64_t row = a / PER_CELL;
     float *h = room, *qkv = h + d * row, *moves = qkv + 3 * d * row, *velocity = moves + 3 * a, *d_own = velocity + a,
           *d_em = d_own + a, *scratch = d_em + a;
     const float *own = em;
@@ -486,8 +491,8 @@ TARGET void all_blocks(const float *likelihood, const float *share, const float 
         em_factor(d_em, em, likelihood, share, scratch, m, a);
         read_tracks(features, next, em, d_own, d_em, precision, log_n, a);
         const float *const *w = blocks + 11 * b;
-        near_block(h, features, moves, qkv, d, f, row, heads, reach, 3 * CELL, w[0], w[1], w[2], w[3], w[4], w[5], w[6],
-                   w[7], w[8], w[9], w[10]);
+        near_block(h, features, moves, qkv, d, f, row, heads, reach, 3 * PER_CELL, w[0], w[1], w[2], w[3], w[4], w[5],
+                   w[6], w[7], w[8], w[9], w[10]);
         move(next, features, moves, lowest, a);
         own = next;
     }

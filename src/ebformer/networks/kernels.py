@@ -1,15 +1,13 @@
 """A softmax layer in two halves, EM steps and the blocks of priorformer in C, where the installation found a compiler;
 elsewhere numpy runs them.
 
-`hatch_build.py` compiles kernels.c when the package is installed. The library bears a hash of its source in its name,
-so that one built from another version is never called.
+`hatch_build.py` compiles kernels.c when the package is installed, with the numbers of constants.py.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,35 +15,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.networks import libraries
+from ebformer.networks.constants import (
+    BEYOND,
+    HEAD_SIZES,
+    LARGEST_REACH,
+    LOG2E,
+    NEAR_HEAD_SIZES,
+    PER_CELL,
+    ROWS,
+)
+
 Array = NDArray[Any]
 Affine = tuple[Array, Array]
 
 SOURCE = Path(__file__).with_name("kernels.c")
-COORDINATES = (1, 2, 4, 8, 16)
-"""Of a head: those that kernels.c is compiled for."""
-ROWS = 256
-"""Of the arrays that a token passes through: as many as kernels.c makes room for."""
-NEAR_COORDINATES, LARGEST_REACH, BEYOND = (4, 8, 12, 16), 72, 8
-"""The same of a head of priorformer, how far its cells may see, and numbers to be read beyond that."""
 FAR = -1e4
 """Added to the logit of a cell out of reach."""
 
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The library that belongs to the source beside this module, or None; a bundled application may have neither."""
-    try:
-        source = SOURCE.read_bytes()
-    except OSError:
-        return None
-    return load(SOURCE.with_name(f"kernels-{hashlib.sha256(source).hexdigest()[:12]}.so"))
+    """The library that belongs to the source beside this module, or None."""
+    return load(libraries.compiled_from(SOURCE))
 
 
 def load(path: Path) -> ctypes.CDLL | None:
-    """The library at `path`; None if it is missing or needs another processor."""
-    try:
-        loaded = ctypes.CDLL(str(path))
-    except OSError:
+    """The library at `path`, told what its functions take; None where numpy has to do its work."""
+    loaded = libraries.load(path)
+    if loaded is None:
         return None
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     loaded.attention.argtypes = [pointer] * 3 + [integer] * 5 + [pointer] * 4
@@ -57,13 +55,13 @@ def load(path: Path) -> ctypes.CDLL | None:
     loaded.em_steps.restype = integer
     loaded.all_blocks.argtypes = [pointer] * 8 + [integer] * 9 + [ctypes.c_float] * 5
     loaded.all_blocks.restype = None
-    return loaded if loaded.runs_here() else None
+    return loaded
 
 
 def attention(h: Array, share: Array, heads: int, qkv: Affine, out: Affine) -> bool:
     """Add softmax attention, layer norm included, to h [d, b, u]; False, with h as it was, where numpy has to do it."""
     (d, b, u), rows, compiled = h.shape, len(qkv[0]), library()
-    if compiled is None or h.dtype != np.float32 or d // heads not in COORDINATES or rows > ROWS:
+    if compiled is None or h.dtype != np.float32 or d // heads not in HEAD_SIZES or rows > ROWS:
         return False
     room = np.empty((rows, b, u), dtype=np.float32)
     compiled.attention(*addresses(h, share, room), d, b, u, share.shape[1], heads, *addresses(*qkv, *out))
@@ -110,7 +108,7 @@ class NearBlock:
         self.heads, self.reach = heads, arrays["nearness"].shape[1] // 2
         d, features = arrays["embed.weight"].shape
         self.shape, self.answers = (d, features), len(arrays["head.bias"])
-        qkv, in_twos = arrays["qkv.weight"].astype(np.float32), np.float32(1 / np.log(2))
+        qkv, in_twos = arrays["qkv.weight"].astype(np.float32), np.float32(LOG2E)
         qkv[:d] *= in_twos / np.sqrt(np.float32(d // heads))
         beyond = ((0, 0), (BEYOND, BEYOND))
         given = arrays | {
@@ -123,7 +121,7 @@ class NearBlock:
         )
         self.rows = [np.ascontiguousarray(given[name], dtype=np.float32) for name in (*order.split(), "zero")]
         self.addresses = addresses(*self.rows)
-        self.fits = d // heads in NEAR_COORDINATES and 4 * d <= ROWS and self.reach <= LARGEST_REACH
+        self.fits = d // heads in NEAR_HEAD_SIZES and 4 * d <= ROWS and self.reach <= LARGEST_REACH
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """A copy, or a block sent to another process, has its arrays elsewhere."""
@@ -159,8 +157,8 @@ def all_blocks(
 ) -> Array | None:
     """What all blocks of priorformer answer one after another, log-weights [blocks, a]; None where numpy has to do it.
 
-    `static` [f, a / 4] are the features that never change, `em_steps` the steps beside every block and the constants of
-    `em_track`, and `lowest` is the least log-weight.
+    `static` [f, a / PER_CELL] are the features that never change, `em_steps` the steps beside every block and the
+    constants of `em_track`, and `lowest` is the least log-weight.
     """
     compiled, given = library(), (likelihood, share, precision)
     single = all(array.dtype == np.float32 for array in (*given, log_weights, static))
@@ -170,7 +168,7 @@ def all_blocks(
     answers = np.empty((len(blocks), a), dtype=np.float32)
     features = np.empty((f, static.shape[1]), dtype=np.float32)
     features[-len(static) :] = static
-    changed = features, log_weights.copy(), answers, np.empty(d * a + 8 * a, dtype=np.float32)
+    changed = features, log_weights.copy(), answers, np.empty(4 * d * (a // PER_CELL) + 8 * a, dtype=np.float32)
     arrays = np.array([address for block in blocks for address in block.addresses], dtype=np.uintp)
     sizes = m, a, len(blocks), d, f, first.heads, first.reach
     compiled.all_blocks(*addresses(*given, *changed, arrays), *sizes, *em_steps, lowest, log_n)

@@ -20,6 +20,17 @@ from numpy.typing import NDArray
 
 from ebformer.errors import InputError
 from ebformer.networks import kernels
+from ebformer.networks.constants import (
+    GAP_UNIT,
+    LARGEST_GAP,
+    LARGEST_LOG_COUNT,
+    LARGEST_LOG_FACTOR,
+    LEAST_LOG_COUNT,
+    LOG_COUNT_UNIT,
+    PER_CELL,
+    SURPRISE_UNIT,
+    TRACK_FEATURES,
+)
 from ebformer.networks.em_track import (
     CHECK,
     LARGEST_PULL,
@@ -29,18 +40,8 @@ from ebformer.networks.em_track import (
     EmTrack,
     em_factor,
 )
-from ebformer.networks.grid import (
-    LOWEST,
-    PER_CELL,
-    SPACING,
-    Likelihood,
-    atoms,
-    coordinate,
-    extent,
-    rate,
-    strides,
-)
-from ebformer.networks.priorformer_block import TRACK_FEATURES, Block, PriorformerConfig
+from ebformer.networks.grid import BEND, SPACING, Likelihood, atoms, coordinate, extent, middles, rate, strides
+from ebformer.networks.priorformer_block import PriorformerBlock, PriorformerConfig
 from ebformer.networks.weights import Weights
 from ebformer.prior import GridPrior
 from ebformer.tally import Tally
@@ -49,6 +50,11 @@ Array = NDArray[Any]
 
 LARGEST_LOG_N = 14.5
 """log n is read up to here (about two million units, the most in training); beyond, only the data sharpen."""
+LEAST_MASS, LEAST_LOG_NEAR, LOG_N_UNIT, DECAYS = 1e-9, -3.0, 10.0, (1.0, 4.0, 16.0)
+"""Of the features that never change: bounds of the mass of a cell and of the logarithm of its units, what log n is
+divided by, and the scales on which a cell's distance from 0 is felt."""
+LEAST_VARIANCE = 0.05
+"""Added to the variance of a unit's p(x | theta_j) / f(x), which may be nearly 0."""
 RARE = 0.02
 """Mean counts below this were hardly seen in training."""
 MANY = 1e5
@@ -64,7 +70,7 @@ LARGEST_GRID = 2**17
 
 
 @dataclass(frozen=True, eq=False)
-class Priorformer:
+class PriorformerNetwork:
     """The network made ready to run: `network.prior(tally)` is its answer.
 
     `dtype` is the precision of everything but the likelihood's logarithm; float32 is twice as fast.
@@ -74,9 +80,9 @@ class Priorformer:
     dtype: type = np.float32
 
     @cached_property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[PriorformerBlock, ...]:
         """The arrays, block by block."""
-        return tuple(Block.of(self.weights, i, self.dtype) for i in range(self.weights.config.blocks))
+        return tuple(PriorformerBlock.of(self.weights, i, self.dtype) for i in range(self.weights.config.blocks))
 
     def prior(self, tally: Tally) -> GridPrior:
         """The prior the network reads off a tally; unequal exposures welcome.
@@ -103,9 +109,9 @@ class Priorformer:
             )
         theta, n = atoms(first, last), float(count.sum())
         likelihood = Likelihood.of(x, exposure, theta, self.dtype)
-        u = LOWEST + SPACING * (PER_CELL * np.arange(first, last) + (PER_CELL - 1) / 2)
         share: Array = (count / n).astype(self.dtype)
-        weights = smoothed(theta, np.exp(self.answers(likelihood, share, n, u)[-1].astype(np.float64)), n)
+        answer = self.answers(likelihood, share, n, middles(first, last))[-1]
+        weights = smoothed(theta, np.exp(answer.astype(np.float64)), n)
         if n > MANY:
             weights = polished(likelihood, share, n, weights)
         return theta, weights
@@ -142,9 +148,11 @@ class Priorformer:
         for block in self.blocks:
             both = np.stack([own, track.advance(config.em_steps)])
             d = em_factor(likelihood, share, both)[2]
-            gradient, gap = np.log(d).clip(-3.0, 3.0), (both[1:] - own).clip(-8.0, 8.0)
-            score = np.arcsinh((d - 1.0) * precision)
-            tracks = np.concatenate([(both + log_n).clip(-5.0, 12.0) / 4.0, gradient, score / 2.0, gap / 4.0])
+            log_count = (both + log_n).clip(LEAST_LOG_COUNT, LARGEST_LOG_COUNT)
+            gradient = np.log(d).clip(-LARGEST_LOG_FACTOR, LARGEST_LOG_FACTOR)
+            surprise = np.arcsinh((d - 1.0) * precision)
+            gap = (both[1:] - own).clip(-LARGEST_GAP, LARGEST_GAP)
+            tracks = np.concatenate([log_count / LOG_COUNT_UNIT, gradient, surprise / SURPRISE_UNIT, gap / GAP_UNIT])
             of_cells = tracks.reshape(TRACK_FEATURES, cells, PER_CELL).transpose(1, 0, 2).reshape(cells, -1)
             h, (along, towards, shift) = block(h, np.concatenate([of_cells, static.T], axis=1))
             own = own + (1.0 + along) * gradient[0] + gap[0] / (1.0 + np.exp(-towards)) + shift
@@ -157,15 +165,16 @@ class Priorformer:
         """One over the standard error of every D_j, roughly: n units whose p(x | theta_j) / f(x) vary."""
         f, ratio, d = em_factor(likelihood, share, log_weights)
         variance = likelihood.squared.pull_back(ratio / f) - d * d
-        return np.asarray(np.sqrt(n / (np.maximum(variance, 0.0) + 0.05)))
+        return np.asarray(np.sqrt(n / (np.maximum(variance, 0.0) + LEAST_VARIANCE)))
 
     @staticmethod
     def static_features(em: Array, log_n: float, u: Array) -> Array:
         """What no block changes: units near the cell, log n, and where the cell lies; [STATIC_FEATURES, j]."""
-        near = np.log(np.maximum(np.add.reduce(np.exp(em).reshape(-1, PER_CELL), axis=1), 1e-9)) + log_n
+        near = np.log(np.maximum(np.add.reduce(np.exp(em).reshape(-1, PER_CELL), axis=1), LEAST_MASS)) + log_n
+        near = near.clip(LEAST_LOG_NEAR, LARGEST_LOG_COUNT) / LOG_COUNT_UNIT
         root = 2.0 * np.sqrt(rate(u))
-        decays = [np.exp(root / -scale) for scale in (1.0, 4.0, 16.0)]
-        static = [near.clip(-3.0, 12.0) / 4.0, np.full(len(u), log_n / 10.0), *decays, np.minimum(u, 0.5)]
+        decays = [np.exp(root / -scale) for scale in DECAYS]
+        static = [near, np.full(len(u), log_n / LOG_N_UNIT), *decays, np.minimum(u, BEND)]
         return np.stack(static).astype(em.dtype)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 
 from ebformer.errors import InputError
 from ebformer.networks import kernels
-from ebformer.networks.grid import PER_CELL
+from ebformer.networks.config import Config
+from ebformer.networks.constants import PER_CELL, RMS_NORM_EPSILON, TRACK_FEATURES
 from ebformer.networks.weights import FAMILIES, Weights
 
 Array = NDArray[Any]
 
-TRACK_FEATURES, STATIC_FEATURES = 7, 6
-"""Numbers per atom that a block reads from the two tracks, and numbers per cell that never change."""
+STATIC_FEATURES = 6
+"""Numbers per cell that a block reads and that never change."""
 QUERIES = 96
 """Cells whose attention is computed at once; a tally on [0, 50] has about 40."""
 
 
 @dataclass(frozen=True)
-class PriorformerConfig:
+class PriorformerConfig(Config):
     """What determines a priorformer.
 
     >>> PriorformerConfig().parameters
@@ -42,13 +43,7 @@ class PriorformerConfig:
         if self.heads < 1 or self.width % self.heads:
             raise InputError(f"heads must divide the width: {self.heads} heads cannot share a width of {self.width}")
 
-    @property
-    def parameters(self) -> int:
-        """Number of trainable numbers."""
-        return sum(math.prod(shape) for shape in self.shapes().values())
-
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Every array by name, with its shape; the order is that of the weights file."""
         d, shapes = self.width, dict[str, tuple[int, ...]]()
         for i in range(self.blocks):
             shapes |= {
@@ -65,24 +60,12 @@ class PriorformerConfig:
             }
         return shapes
 
-    def describe(self) -> dict[str, Any]:
-        """A plain dictionary that `from_description` reads back."""
-        return asdict(self)
-
-    @classmethod
-    def from_description(cls, description: dict[str, Any]) -> PriorformerConfig:
-        """The inverse of `describe`; unknown fields are refused."""
-        unknown = set(description) - {field.name for field in fields(cls)}
-        if unknown:
-            raise InputError(f"unknown priorformer fields: {', '.join(sorted(unknown))}")
-        return cls(**description)
-
 
 FAMILIES["priorformer"] = PriorformerConfig
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class PriorformerBlock:
     """The arrays of one block, matrices transposed to [in, out] for a product from the left."""
 
     nearness: Array
@@ -97,7 +80,7 @@ class Block:
     """The same for kernels.c."""
 
     @classmethod
-    def of(cls, weights: Weights[PriorformerConfig], i: int, dtype: type) -> Block:
+    def of(cls, weights: Weights[PriorformerConfig], i: int, dtype: type) -> PriorformerBlock:
         config, prefix = weights.config, f"blocks.{i}."
         own = {name.removeprefix(prefix): values for name, values in weights.arrays.items() if name.startswith(prefix)}
 
@@ -164,5 +147,5 @@ def rms_norm(h: Array) -> Array:
     """h divided by its root mean square, cell by cell."""
     square = np.add.reduce(h * h, axis=1, keepdims=True)
     square *= 1.0 / h.shape[1]
-    square += 1e-6
+    square += RMS_NORM_EPSILON
     return np.asarray(h / np.sqrt(square, out=square))

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,23 +18,13 @@ from safetensors import numpy as safetensors
 from ebformer.atomic import replacing
 from ebformer.errors import InputError, WeightsError
 from ebformer.networks.architecture import Architecture
+from ebformer.networks.config import Config
 
 FORMAT, VERSION = "ebformer", 1
 LARGEST_FILE = 2**30
 """Bytes. The networks here stay below ten megabytes; a larger file is refused before it is read."""
 LARGEST_SETTING = 4096
 """A whole number in a config beyond this would only serve to exhaust memory while the arrays are being listed."""
-
-
-class Config(Protocol):
-    """What determines a network: `describe` and `from_description` are inverse, `shapes` lists every array."""
-
-    def describe(self) -> dict[str, Any]: ...
-
-    @classmethod
-    def from_description(cls, description: dict[str, Any]) -> Self: ...
-
-    def shapes(self) -> dict[str, tuple[int, ...]]: ...
 
 
 C = TypeVar("C", bound=Config)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ebformer.tables.columns import NO_ANSWER
+from ebformer.tables.entries import means_missing
 
 
 def cell(entry: object) -> str:
@@ -38,5 +38,5 @@ def is_number(entry: object) -> bool:
     try:
         float(str(entry))
     except ValueError:
-        return str(entry).strip().lower() in NO_ANSWER
+        return means_missing(str(entry))
     return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from ebformer import __version__
 from ebformer.binning import coarsened
-from ebformer.check import ENOUGH, ModelCheck
+from ebformer.check import ENOUGH
 from ebformer.comparison import ASSUMPTION, Score, margin
 from ebformer.report import everyday_figures as figures
 from ebformer.report.cells import cell, is_number, percent
@@ -20,8 +19,7 @@ from ebformer.report.style import inline_svg
 from ebformer.rule import Rule
 from ebformer.tables.columns import Columns
 from ebformer.tables.duck import DuckTable
-from ebformer.tables.fit import Fit, Wanted, narrow_intervals, remarks
-from ebformer.tables.observations import Observations
+from ebformer.tables.shrink import Shrunken
 from ebformer.tally import Tally
 
 MOST_ROWS = 2000
@@ -32,34 +30,22 @@ EXTREMES = 12
 """Units at either end of the caterpillar plot."""
 
 
-@dataclass(frozen=True, eq=False)
-class Shrunken:
-    """A table after the walk of `tables`: its rows with answers, and what they were answered with."""
-
-    name: str
-    rows: DuckTable
-    fit: Fit
-    observations: Observations
-    wanted: Wanted
-    checks: Mapping[str | None, ModelCheck]
-
-
-def table_page(table: Shrunken, scores: Sequence[Score]) -> Page:
-    """The whole page; `scores` compare methods by thinning."""
+def table_page(file: str, table: Shrunken, scores: Sequence[Score]) -> Page:
+    """The whole page about a file; `scores` compare methods by thinning."""
     columns, tallies = table.fit.columns, table.observations.tallies()
     units = sum(tally.n for tally in tallies.values())
     events = sum(int(tally.values @ tally.multiplicity) for tally in tallies.values())
     exposure = sum(float(tally.known @ tally.multiplicity) for tally in tallies.values())
     method = next(iter(table.fit.rules.values())).method
-    unit, name = _unit(columns), "standard input" if table.name == "-" else Path(table.name).name
+    unit, name = _unit(columns), "standard input" if file == "-" else Path(file).name
     return Page(
         title=f"{unit} in {name}",
         lead=f"Every unit's hidden rate of {unit}, estimated by {method} from {_sources(method, columns.group)}.",
         facts=[
             ("units", f"{units:,}"),
-            (columns.count, f"{events:,}"),
+            (columns.x, f"{events:,}"),
             (f"mean {unit}", cell(events / exposure)),
-            ("distinct observations", f"{table.observations.count.size:,}"),
+            ("distinct observations", f"{table.observations.x.size:,}"),
             ("method", method),
             *([("intervals", percent(table.wanted.level))] if _has_intervals(table) else []),
             *(
@@ -88,9 +74,7 @@ def _sources(method: str, group: str | None) -> str:
 
 def _group_sections(table: Shrunken, tallies: Mapping[str | None, Tally]) -> list[Section]:
     largest = sorted(tallies, key=lambda group: -tallies[group].n)
-    notes = [
-        f"{note[0].upper()}{note[1:]}." for note in narrow_intervals(table.fit) + remarks(table.fit, table.observations)
-    ]
+    notes = [f"{note[0].upper()}{note[1:]}." for note in table.remarks]
     if table.fit.columns.group is None:
         return [_group_section(table, None, tallies[None], "", notes)]
     drawn = [group for group in largest[:MOST_GROUPS] if tallies[group].n > 1]
@@ -99,10 +83,10 @@ def _group_sections(table: Shrunken, tallies: Mapping[str | None, Tally]) -> lis
     elif len(drawn) < len(largest):
         which = "the largest" if len(drawn) == 1 else f"the {len(drawn)} largest"
         notes.append(f"Pictures are shown for {which} of {len(largest):,} groups; the rows have all.")
-    apart = [
+    about_all = [Section("About all groups", notes)] if notes else []
+    return about_all + [
         _group_section(table, group, tallies[group], f" in {table.fit.columns.group} {group}", []) for group in drawn
     ]
-    return [Section("About all groups", notes), *apart] if notes else apart
 
 
 def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str, notes: list[str]) -> Section:
@@ -144,9 +128,9 @@ def _moved(tally: Tally, rule: Rule, columns: Columns) -> str:
     raw = tally.values / tally.known
     top = int(raw.argmax())
     estimate = rule(tally.values[top], tally.known[top])
-    seen = f"{tally.values[top]:,} {columns.count}"
-    if columns.exposure is not None:
-        seen += f" in {cell(float(tally.known[top]))} {columns.exposure}, a rate of {cell(float(raw[top]))}"
+    seen = f"{tally.values[top]:,} {columns.x}"
+    if columns.known is not None:
+        seen += f" in {cell(float(tally.known[top]))} {columns.known}, a rate of {cell(float(raw[top]))}"
     return f"The highest raw rate, {seen}, is estimated at {cell(float(estimate))}."
 
 
@@ -159,7 +143,7 @@ def _extremes(table: Shrunken, mean: float) -> Section:
     )
     bottom = [row for row in reversed(lowest) if row not in top]
     rows, columns = top + bottom, table.fit.columns
-    raw = np.array([float(row[columns.count]) / float(row.get(columns.exposure or "", 1.0) or 1.0) for row in rows])
+    raw = np.array([float(row[columns.x]) / float(row.get(columns.known or "", 1.0) or 1.0) for row in rows])
     estimate = np.array([float(row["estimate"]) for row in rows])
     with_intervals = _has_intervals(table)
     lower, upper = (
@@ -173,7 +157,7 @@ def _extremes(table: Shrunken, mean: float) -> Section:
 
 def _unit(columns: Columns) -> str:
     """What rates are measured in."""
-    return columns.count + (f" / {columns.exposure}" if columns.exposure else "")
+    return columns.x + (f" / {columns.known}" if columns.known else "")
 
 
 def _has_intervals(table: Shrunken) -> bool:
@@ -188,7 +172,7 @@ def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
     where it has them.
     """
     columns: Columns = table.fit.columns
-    taken = {columns.count, columns.exposure, columns.group, *table.fit.new_columns(table.wanted)}
+    taken = {columns.x, columns.known, columns.group, *table.fit.new_columns(table.wanted)}
     free = {
         name: ["" if row[name] is None else str(row[name]) for row in rows] for name in rows[0] if name not in taken
     }
@@ -201,9 +185,9 @@ def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
             return [f"{name} {entry}" for entry in entries]
     for entries in texts.values():
         return entries
-    group, exposure = columns.group, columns.exposure
+    group, known = columns.group, columns.known
     return [
-        (f"{row[group]}: " if group else "") + f"{row[columns.count]}" + (f" in {row[exposure]}" if exposure else "")
+        (f"{row[group]}: " if group else "") + f"{row[columns.x]}" + (f" in {row[known]}" if known else "")
         for row in rows
     ]
 
@@ -213,7 +197,7 @@ def _comparison(scores: Sequence[Score], columns: Columns) -> Section:
     excess, error = (np.array([getattr(score, name) for score in able]) for name in ("excess", "excess_se"))
     figure = figures.comparison([score.method for score in able], excess, error)
     sentence = f"{able[0].method} predicts held-out parts of these counts best{margin(scores)}. {ASSUMPTION}"
-    weighted = f", in which units count in proportion to {columns.exposure}" if columns.exposure else ""
+    weighted = f", in which units count in proportion to {columns.known}" if columns.known else ""
     caption = f"Mean squared error above the best method's{weighted}, with 95 % intervals."
     return Section(
         "Which method suits this table", [sentence], [Picture(inline_svg(figure, "Methods compared"), caption)]
@@ -230,5 +214,5 @@ def _all_rows(table: Shrunken, units: int) -> Section:
 
 
 def _fetch(table: Shrunken, sql: str) -> list[dict[str, Any]]:
-    found = table.rows.ask(sql)
+    found = DuckTable(table.rows).ask(sql)
     return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]

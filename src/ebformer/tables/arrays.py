@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.errors import InputError
+from ebformer.tables.sql import quoted
 
 FilePath = str | os.PathLike[str]
 
@@ -29,8 +30,7 @@ def read_columns(paths: Iterable[FilePath], columns: Iterable[str]) -> dict[str,
             for column in wanted:
                 if column not in table.columns:
                     raise InputError(f"{files[0]} has no column {column!r}: it has {', '.join(table.columns)}")
-            quoted = ", ".join('"' + column.replace('"', '""') + '"' for column in wanted)
-            found: dict[str, NDArray[Any]] = table.select(quoted).fetchnumpy()
+            found: dict[str, NDArray[Any]] = table.select(", ".join(map(quoted, wanted))).fetchnumpy()
     except duckdb.Error as error:
         raise InputError(f"{files[0]} cannot be read as a table: {str(error).splitlines()[0]}") from error
     if found[wanted[0]].size == 0:

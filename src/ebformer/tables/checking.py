@@ -1,26 +1,32 @@
-"""The model check of a fitted table, group by group."""
+"""The model check of a fitted table, group by group, and what it has to say."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from ebformer.binning import coarsened
-from ebformer.channels import POISSON
+from ebformer.channels.base import Channel
 from ebformer.check import ModelCheck, model_check, too_few
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.rule import Rule
-from ebformer.tables.fit import Fit, of_groups
+from ebformer.tables.fit import Fit
 from ebformer.tables.observations import Observations
+from ebformer.tables.remarks import with_groups
 from ebformer.tally import Tally
 
+Checks = Mapping[str | None, ModelCheck]
+"""One check per group."""
 
-def check_fit(fit: Fit, observations: Observations, rng: np.random.Generator) -> dict[str | None, ModelCheck]:
+
+def check_fit(fit: Fit, observations: Observations, rng: np.random.Generator) -> Checks:
     """One check per group of the observations that were fitted; those with the same tally share it, like their rule.
 
     Where a method's own prior fails, NPMLE tells whether the method or the model fails.
     """
     checks: dict[str | None, ModelCheck] = {}
-    for tally, groups in observations.alike:
+    for tally, groups in observations.distinct_tallies:
         checks |= dict.fromkeys(groups, _check(fit.rules[groups[0]], coarsened(tally), rng))
     return {name: checks[name] for name in observations.groups[0]}
 
@@ -34,25 +40,26 @@ def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:
     of_any_prior = model_check(best, tally, rng)
     if own is None or not of_any_prior.fits:
         return of_any_prior
-    sentence = f"the prior that {rule.method} found does not fit these counts, but the one of npmle does: use npmle"
+    fails = f"the prior that {rule.method} found does not fit these {tally.channel.words.xs}"
+    sentence = f"{fails}, but the one of npmle does: use npmle"
     return ModelCheck(own.pit, own.p_value, own.distance, False, sentence)
 
 
-def verdict_of(checks: dict[str | None, ModelCheck]) -> str:
-    """What checks that found no trouble have to say, in one sentence for all groups."""
-    if None in checks:
-        return checks[None].sentence
-    told = sum(check.sentence != too_few(POISSON) for check in checks.values())
-    if told == 0:
-        return too_few(POISSON)
-    others = "" if told == len(checks) else "; the others have too few rows to tell"
-    return f"Poisson with a mixing distribution fits in {told:,} of {len(checks):,} groups{others}"
-
-
-def warnings_of(checks: dict[str | None, ModelCheck], group_column: str | None) -> list[str]:
+def departures(checks: Checks, group_column: str | None) -> list[str]:
     """The sentences of the checks that failed; several groups with the same trouble share one."""
     troubled: dict[str, list[str | None]] = {}
     for group, check in checks.items():
         if not check.fits:
             troubled.setdefault(check.sentence, []).append(group)
-    return of_groups(troubled, group_column)
+    return with_groups(troubled, group_column)
+
+
+def verdict(checks: Checks, channel: Channel) -> str:
+    """What checks that found no departure have to say, in one sentence for all groups."""
+    if None in checks:
+        return checks[None].sentence
+    told = sum(check.sentence != too_few(channel) for check in checks.values())
+    if told == 0:
+        return too_few(channel)
+    others = "" if told == len(checks) else "; the others have too few rows to tell"
+    return f"{channel.advice.fits} in {told:,} of {len(checks):,} groups{others}"

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows, fineness
-from ebformer.tables.columns import NO_ANSWER, NO_GROUP, Columns, Offender, Role, usable
-from ebformer.tables.observations import Distinct
+from ebformer.tables.columns import Columns, Role
+from ebformer.tables.entries import MISSING_GROUPS, Offender, means_missing
+from ebformer.tables.observations import Distinct, numbered
 
 
 class EagerTable:
@@ -25,69 +26,60 @@ class EagerTable:
         return list(self.frame.columns)
 
     def distinct(self, columns: Columns, width: float) -> Distinct:
-        group, count, exposure = self._keys(columns, width)
-        first, inverse = distinct_rows(_coded(group), count, exposure)
-        return Distinct(
-            None if group is None else group[first],
-            count[first],
-            exposure[first],
-            np.bincount(inverse, minlength=first.size),
-        )
+        return self._keys(columns, width).merged()
 
-    def distinct_exposures(self, columns: Columns, limit: int) -> int:
-        return int(np.unique(self._numbers(columns, "exposure")).size)
+    def distinct_known(self, columns: Columns, limit: int) -> int:
+        return int(np.unique(self._known(columns)).size)
 
-    def offender(self, columns: Columns, role: Role, missing_too: bool) -> Offender | None:
-        name = columns.role(role)
-        assert name is not None
-        if role == "group":
-            bad = np.array([text is None for text in self._texts(name)], dtype=bool)
-        else:
-            numbers = self._numbers(columns, role)
-            bad = ~usable(role, numbers) & (missing_too | ~np.isnan(numbers))
-        at = np.flatnonzero(bad)
+    def offender(self, columns: Columns, width: float, keys: Distinct, role: Role) -> Offender | None:
+        at = np.flatnonzero(self._which(columns, width, keys) >= 0)
         if at.size == 0:
             return None
+        name = columns.role(role)
+        assert name is not None
         entry = self.frame[name][int(at[0])]
         if isinstance(entry, int) and np.isinf(_number(entry)):
             entry = _number(entry)  # hundreds of digits would tell a reader no more
         return Offender(entry, int(at[0]) + 1, at.size)
 
     def with_answers(self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
-        group, count, exposure = self._keys(columns, width)
-        known = keys.rows.size
-        together = None if group is None or keys.group is None else np.concatenate([keys.group, group])
-        _, which = distinct_rows(
-            _coded(together), np.concatenate([keys.count, count]), np.concatenate([keys.exposure, exposure])
-        )
-        position = np.full(which.max() + 1, -1)
-        position[which[:known]] = np.arange(known)
-        at = position[which[known:]]
-        new = [self._column(name, values, at) for name, values in answers.items()]
-        answered = self.frame.with_columns(*new)
+        which = self._which(columns, width, keys)
+        answered = self.frame.with_columns(*[self._column(name, values, which) for name, values in answers.items()])
         return answered.lazy().to_native() if self.lazy else answered.to_native()
 
-    def _column(self, name: str, values: NDArray[Any], at: NDArray[np.intp]) -> nw.Series[Any]:
+    def _which(self, columns: Columns, width: float, keys: Distinct) -> NDArray[np.intp]:
+        """Which of these observations each row shows, -1 where none."""
+        shown, asked = self._keys(columns, width), keys.rows.size
+        together = None if keys.group is None or shown.group is None else np.concatenate([keys.group, shown.group])
+        _, same = distinct_rows(
+            numbered(together), np.concatenate([keys.x, shown.x]), np.concatenate([keys.known, shown.known])
+        )
+        position = np.full(same.max() + 1, -1)
+        position[same[:asked]] = np.arange(asked)
+        return position[same[asked:]]
+
+    def _column(self, name: str, values: NDArray[Any], which: NDArray[np.intp]) -> nw.Series[Any]:
         """The answers row by row, empty where a row has none."""
-        found = values[at]
-        if bool(np.all(at >= 0)):
+        found = values[which]
+        if bool(np.all(which >= 0)):
             return nw.new_series(name, found, backend=self.frame.implementation)
-        column = nw.new_series(name, np.where(at >= 0, found, np.nan), backend=self.frame.implementation)
+        column = nw.new_series(name, np.where(which >= 0, found, np.nan), backend=self.frame.implementation)
         return column if self.frame.implementation.is_pandas_like() else column.fill_nan(None)
 
-    def _keys(
-        self, columns: Columns, width: float
-    ) -> tuple[NDArray[np.object_] | None, NDArray[np.float64], NDArray[np.float64]]:
-        count = self._numbers(columns, "count")
-        exposure = np.ones(count.size) if columns.exposure is None else self._numbers(columns, "exposure")
+    def _keys(self, columns: Columns, width: float) -> Distinct:
+        """What every row shows."""
+        x, known = self._numbers(columns.x), self._known(columns)
         if width:
             with np.errstate(invalid="ignore", divide="ignore"):
-                exposure = np.where(exposure > 0, np.floor(np.log(exposure) / width * fineness(count)), np.nan)
-        return None if columns.group is None else self._texts(columns.group), count, exposure
+                bins = np.floor(np.log(known) / width * fineness(x))
+            known = np.where((known > 0) & (known < np.inf), bins, np.where(np.isnan(known), np.nan, -np.inf))
+        group = None if columns.group is None else self._texts(columns.group)
+        return Distinct(group, x, known, np.broadcast_to(np.int64(1), x.shape))
 
-    def _numbers(self, columns: Columns, role: Role) -> NDArray[np.float64]:
-        name = columns.role(role)
-        assert name is not None
+    def _known(self, columns: Columns) -> NDArray[np.float64]:
+        return np.ones(len(self.frame)) if columns.known is None else self._numbers(columns.known)
+
+    def _numbers(self, name: str) -> NDArray[np.float64]:
         column = self.frame[name]
         if column.dtype.is_numeric() and not column.dtype.is_decimal() and column.null_count() == 0:
             return np.asarray(column.to_numpy(), dtype=np.float64)
@@ -97,17 +89,9 @@ class EagerTable:
     def _texts(self, name: str) -> NDArray[np.object_]:
         column = self.frame[name]
         texts = np.empty(len(column), dtype=object)
-        entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
-        texts[:] = [None if missing or _is_one_of(NO_GROUP, str(entry)) else str(entry) for entry, missing in entries]
+        entries = zip(map(str, column.to_list()), column.is_null().to_list(), strict=True)
+        texts[:] = [None if missing or means_missing(text, MISSING_GROUPS) else text for text, missing in entries]
         return texts
-
-
-def _coded(texts: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
-    """Numbers for texts, equal where the texts are; None is a text of its own."""
-    if texts is None:
-        return None
-    seen: dict[object, int] = {}
-    return np.array([seen.setdefault(text, len(seen)) for text in texts], dtype=np.int64)
 
 
 def _number(entry: Any) -> float:
@@ -116,7 +100,7 @@ def _number(entry: Any) -> float:
     >>> _number("2.5"), _number("two"), _number(10**400)
     (2.5, -inf, inf)
     """
-    if isinstance(entry, str) and _is_one_of(NO_ANSWER, entry):
+    if isinstance(entry, str) and means_missing(entry):
         return np.nan
     try:
         return float(entry)
@@ -124,7 +108,3 @@ def _number(entry: Any) -> float:
         return np.inf if entry > 0 else -np.inf
     except (TypeError, ValueError):
         return -np.inf
-
-
-def _is_one_of(missing: tuple[str, ...], text: str) -> bool:
-    return text.strip().lower() in missing

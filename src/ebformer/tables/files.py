@@ -7,13 +7,9 @@ appear whole or not at all.
 
 from __future__ import annotations
 
-import csv
 import difflib
 import glob
-import gzip
-import io
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -27,8 +23,17 @@ import duckdb
 from ebformer.atomic import replacing
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns
-from ebformer.tables.ctrl_c import copy_heeding_ctrl_c, heeding_ctrl_c
-from ebformer.tables.duck import DuckTable, quoted
+from ebformer.tables.duck import DuckTable
+from ebformer.tables.interrupts import copy_interruptibly, run_interruptibly
+from ebformer.tables.sql import literal, quoted
+from ebformer.tables.text_files import (
+    about_bad_rows,
+    decimal_marks,
+    distinct_names,
+    first_line,
+    read_header,
+    with_mark,
+)
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": None, ".pq": None}
 PACKED = {b"(\xb5/\xfd": "zstd", b"\xfd7zX": "xz", b"BZh": "bzip2"}
@@ -79,12 +84,12 @@ class TableFile:
             if (self.format.delimiter, to.delimiter) == (";", ","):  # .csv too, for the programs that write such files
                 to = replace(to, delimiter=";")
             with replacing(path) as partial:
-                heeding_ctrl_c(self.connection, lambda: self._copy(rows, str(partial), to, columns))
+                run_interruptibly(self.connection, lambda: self._copy(rows, str(partial), to, columns))
             return
         with tempfile.TemporaryDirectory(prefix="ebformer-") as folder:
             whole = Path(folder) / "answers"
             as_text = Format(self.format.delimiter or ",")
-            heeding_ctrl_c(self.connection, lambda: self._copy(rows, str(whole), as_text, columns))
+            run_interruptibly(self.connection, lambda: self._copy(rows, str(whole), as_text, columns))
             with whole.open("rb") as text:
                 shutil.copyfileobj(text, sys.stdout.buffer)
             sys.stdout.buffer.flush()
@@ -95,7 +100,7 @@ class TableFile:
         names = rows.columns
         if to.delimiter is None:
             if self.format.delimiter is not None:
-                numbers = {columns.count: "BIGINT", columns.exposure: "DOUBLE"}
+                numbers = {columns.x: "BIGINT" if columns.channel.whole else "DOUBLE", columns.known: "DOUBLE"}
                 cast = [
                     f"try_cast({quoted(n)} AS {numbers[n]}) AS {quoted(n)}" if n in numbers else quoted(n)
                     for n in names
@@ -105,11 +110,11 @@ class TableFile:
             return
         # The header goes in as the first row, so that names DuckDB cannot hold (empty, repeated) survive.
         header = [*self.header, *names[len(self.header) :]]
-        titles = ", ".join(_literal(name) if name else "NULL::VARCHAR" for name in header)
+        titles = ", ".join(literal(name) if name else "NULL::VARCHAR" for name in header)
         as_read = self.decimal_commas and to.delimiter == ";"
         with_commas = {*self.decimal_commas, *names[len(self.header) :]} if as_read else ()
         texts = ", ".join(
-            _with_mark(name, ".", ",") if name in with_commas else f"{quoted(name)}::VARCHAR" for name in names
+            with_mark(name, ".", ",") if name in with_commas else f"{quoted(name)}::VARCHAR" for name in names
         )
         lines = DuckTable(rows).ask(f"SELECT {titles} UNION ALL SELECT {texts} FROM ebformer_given")
         lines.write_csv(path, sep=to.delimiter, header=False, compression="gzip" if to.gzipped else "none")
@@ -128,7 +133,7 @@ def open_table(path: str) -> Iterator[TableFile]:
             with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as given:
                 path = os.path.join(folder, "input")
                 with open(path, "wb") as spool:
-                    copy_heeding_ctrl_c(given, spool)
+                    copy_interruptibly(given, spool)
         with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": folder}) as connection:
             with suppress(duckdb.CatalogException):  # before DuckDB 2 no threads wrote in the background
                 connection.execute("SET async_threads = 0")  # interrupted, they may wait for each other for ever
@@ -138,9 +143,9 @@ def open_table(path: str) -> Iterator[TableFile]:
             try:
                 yield _opened(connection, path, name)
             except duckdb.IOException as error:
-                raise InputError(f"{name}: {_first_line(error)}") from error
+                raise InputError(f"{name}: {first_line(error)}") from error
             except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
-                raise InputError(_about_bad_rows(name, str(error))) from error
+                raise InputError(about_bad_rows(name, str(error))) from error
             except (RuntimeError, duckdb.Error) as error:
                 if "interrupt" in str(error).lower():  # what DuckDB makes of Ctrl-C, by version
                     raise KeyboardInterrupt from error
@@ -196,131 +201,22 @@ def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> Tabl
         if magic.startswith(first_bytes):
             raise InputError(f"{name} is packed: unpack it first, as `{program} -dc FILE | ebformer ... -` does")
     # The columns are those of the file: from a folder like year=2024 DuckDB would add or replace one.
-    file = f"{_literal(glob.escape(path))}, hive_partitioning = false"
+    file = f"{literal(glob.escape(path))}, hive_partitioning = false"
     if magic == b"PAR1":
         table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({file})"))
         return TableFile(connection, table, table.names, Format(None))
     gzipped = magic[:2] == b"\x1f\x8b"
-    header, delimiter = _header(path, name, gzipped)
-    columns = ", ".join(f"{_literal(column)}: 'VARCHAR'" for column in _distinct_names(header))
+    header, delimiter = read_header(path, name, gzipped)
+    columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in distinct_names(header))
     rows = connection.sql(
         f"SELECT * FROM read_csv({file}, auto_detect = false, header = true, "
-        f"delim = {_literal(delimiter)}, quote = '\"', escape = '\"', "
+        f"delim = {literal(delimiter)}, quote = '\"', escape = '\"', "
         f"compression = '{'gzip' if gzipped else 'none'}', columns = {{{columns}}})"
     )
     if delimiter != ";":
         return TableFile(connection, DuckTable(rows), header, Format(delimiter, gzipped))
-    commas, unclear = _marks(DuckTable(rows))
+    commas, unclear = decimal_marks(DuckTable(rows))
     if commas:
-        read = ", ".join(f"{_with_mark(column, ',', '.')} AS {quoted(column)}" for column in commas)
+        read = ", ".join(f"{with_mark(column, ',', '.')} AS {quoted(column)}" for column in commas)
         rows = DuckTable(rows).ask(f"SELECT * REPLACE ({read}) FROM ebformer_given")
     return TableFile(connection, DuckTable(rows, unclear), header, Format(delimiter, gzipped), commas)
-
-
-def _marks(table: DuckTable) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The columns with decimal commas and no decimal points; where both occur, nobody knows which is which.
-
-    And those where every mark may separate thousands, as in 1,234 or 1.234 among whole numbers, with such an entry.
-    """
-    judged = ", ".join(
-        f"coalesce(bool_or({_has_mark(name, ',')}), false) AND NOT bool_or({_has_mark(name, '.')}), "
-        f"CASE WHEN NOT bool_or({_has_mark(name, ',.')} AND NOT {_has_thousands(name)}) "
-        f"THEN min({quoted(name)}) FILTER (WHERE {_has_thousands(name)}) END"
-        for name in table.names
-    )
-    verdict = table.ask(f"SELECT {judged} FROM ebformer_given").fetchall()[0]
-    unclear = {name: entry for name, entry in zip(table.names, verdict[1::2], strict=True) if entry is not None}
-    decimal = zip(table.names, verdict[::2], strict=True)
-    return tuple(name for name, commas in decimal if commas and name not in unclear), unclear
-
-
-def _has_thousands(name: str) -> str:
-    """SQL for whether an entry may be a number with thousands separators; 0,500 is none."""
-    return f"regexp_full_match({quoted(name)}::VARCHAR, '\\s*[-+]?[1-9]\\d{{0,2}}([.,]\\d{{3}})+\\s*')"
-
-
-def _has_mark(name: str, mark: str) -> str:
-    """SQL for whether an entry is a number with this decimal mark."""
-    return f"regexp_full_match({quoted(name)}::VARCHAR, '\\s*[-+]?\\d*[{mark}]\\d+(e[-+]?\\d+)?\\s*', 'i')"
-
-
-def _with_mark(name: str, old: str, new: str) -> str:
-    """SQL for the entries of a column as text, numbers with another decimal mark."""
-    text = f"{quoted(name)}::VARCHAR"
-    return f"CASE WHEN {_has_mark(name, old)} THEN replace({text}, '{old}', '{new}') ELSE {text} END"
-
-
-def _header(path: str, name: str, gzipped: bool) -> tuple[list[str], str]:
-    """The names in the first line, and the delimiter: the likeliest of comma, tab, semicolon and bar in that line."""
-    with open(path, "rb") as packed:
-        file: io.BufferedIOBase = gzip.GzipFile(fileobj=packed) if gzipped else packed
-        try:
-            lines = (line.decode("utf-8-sig" if number == 0 else "utf-8") for number, line in enumerate(file))
-            first = next(lines, "")
-            if not first.strip() and any(line.strip() for line in lines):
-                raise InputError(f"{name} begins with a blank line: the first line must hold the names of the columns")
-            if not first.strip():
-                raise InputError(f"{name} is empty: give a table with a header and at least one row")
-            if "\0" in first:  # ASCII in UTF-16 is UTF-8 of a kind
-                raise InputError(f"{name} is not UTF-8 text: convert it, for example with iconv")
-            if re.fullmatch(r"sep=.\s*", first):
-                raise InputError(f"{name} begins with a line for Excel alone, {first.strip()}: delete that line")
-            outside_quotes = "".join(first.split('"')[::2])
-            known = Path(path).name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
-            delimiter = "\t" if known else max(",\t;|", key=outside_quotes.count)
-            return next(csv.reader(_chain(first, lines), delimiter=delimiter)), delimiter
-        except csv.Error as error:
-            raise InputError(_about_line_ends(name)) from error
-        except UnicodeDecodeError as error:
-            raise InputError(f"{name} is not UTF-8 text: convert it, for example with iconv") from error
-        except (OSError, EOFError) as error:
-            raise InputError(f"{name} cannot be unpacked: {error}") from error
-
-
-def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from rest
-
-
-def _distinct_names(header: list[str]) -> list[str]:
-    """Names that DuckDB can hold: not empty, and distinct even where case is ignored.
-
-    >>> _distinct_names(["", "a", "A"])
-    ['column_1', 'a', 'A_3']
-    """
-    names: dict[str, str] = {}
-    for number, name in enumerate(header, start=1):
-        name = name or f"column_{number}"
-        while name.lower() in names:
-            name = f"{name}_{number}"
-        names[name.lower()] = name
-    return list(names.values())
-
-
-def _about_bad_rows(name: str, message: str) -> str:
-    """DuckDB's page about a malformed line, in one sentence."""
-    found = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in message.splitlines())}
-    line = found.get("Invalid Input Error", "").rpartition(" ")[2]
-    if "utf-8" in message:
-        return f"{name}, line {line}: not UTF-8 text; convert it, for example with iconv"
-    if "Expected Number of Columns" in found:
-        expected, _, seen = found["Expected Number of Columns"].partition(" Found:")
-        entries = "1 entry" if seen.strip() == "1" else f"{seen.strip()} entries"
-        return f"{name}, line {line}: {entries} where the header has {expected}; correct that line"
-    if "unterminated quote" in message.lower():
-        return f"{name}, line {line}: a quotation mark is never closed; correct that line"
-    if "reached an invalid state" in message:
-        return _about_line_ends(name)
-    return f"{name}: {_first_line(message)}"
-
-
-def _about_line_ends(name: str) -> str:
-    return f"{name} has lines that end in different ways, or in CR alone: convert it, for example with dos2unix -c mac"
-
-
-def _first_line(message: object) -> str:
-    return str(message).splitlines()[0].partition("Error: ")[2] or str(message).splitlines()[0]
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, astuple, dataclass
 from functools import cached_property
 from numbers import Integral, Real
 from pathlib import Path
@@ -19,23 +19,13 @@ from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.distributions import tails
 from ebformer.errors import EbformerError, InputError
-from ebformer.prior import Prior
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
-from ebformer.tables.columns import Columns, some_of
+from ebformer.tables.columns import Columns, first_few
 from ebformer.tables.observations import Observations
 from ebformer.tally import Tally
 
 FORMAT, VERSION = "ebformer-fit", 2
-FEW = 30
-"""A group with fewer rows than this says little about its own prior."""
-FIXED_RULES = ("mle", "minimax", "oracle")
-"""Methods that learn no prior from the rows, so that few of them do no harm."""
-ONE_RATE = (
-    "cannot tell the rates of these units apart, since their counts vary no more than those of one rate: "
-    "all get one estimate and intervals without width; take intervals from priorformer"
-)
-"""What a prior of one point means."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +59,7 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """The distinct (rule, count, exposure) of some observations, rule by rule: groups that share a rule ask once.
+    """The distinct (rule, x, known) of some observations, rule by rule: groups that share a rule ask once.
 
     `asked` [r] tells how many questions each rule gets, `first` [q] which observation asks each of them first and
     `which` [u] the question of every observation.
@@ -118,7 +108,7 @@ class Fit:
     def answers(self, observations: Observations, wanted: Wanted) -> dict[str, NDArray[Any]]:
         """Every new column, one entry [u] per distinct observation."""
         asked = self.questions(observations)
-        x, t = observations.count[asked.first], observations.exposure[asked.first]
+        x, t = observations.x[asked.first], observations.known[asked.first]
         columns: dict[str, NDArray[Any]] = {
             name: np.empty(x.size, np.int64 if name in ("predicted_lower", "predicted_upper") else float)
             for name in self.new_columns(wanted)
@@ -150,8 +140,8 @@ class Fit:
         between the answers at its two ends, and this is a bound, not an approximation.
         """
         asked = self.questions(observations)
-        x, low, high = (each[asked.first] for each in (observations.count, *observations.bounds()))
-        t = observations.exposure[asked.first]
+        x, low, high = (each[asked.first] for each in (observations.x, *observations.bounds()))
+        t = observations.known[asked.first]
         middle, first, last = (
             np.concatenate([rule(x[at], exposure[at]) for rule, at in asked.blocks()]) for exposure in (t, low, high)
         )
@@ -169,10 +159,10 @@ class Fit:
             )
         for name in names:
             if name not in number:
-                known = some_of(list(number))
+                known = first_few(list(number))
                 raise InputError(f"group {name!r} was not in the fitted table (its groups: {known}): fit it first")
         rule = np.array([number[name] for name in names])[group]
-        first, which = distinct_rows(rule, observations.count, observations.exposure)
+        first, which = distinct_rows(rule, observations.x, observations.known)
         asked = np.bincount(rule[first], minlength=len(self.shared))
         return Questions([each for each, _ in self.shared], asked, first, which)
 
@@ -195,9 +185,7 @@ class Fit:
             for entry in record["rules"]:
                 rules |= dict.fromkeys(entry["groups"], Rule.from_record(entry["rule"], path))
             columns = Columns(**record["columns"])
-            if not isinstance(columns.count, str) or not all(
-                name is None or isinstance(name, str) for name in (columns.exposure, columns.group)
-            ):
+            if columns.x is None or not all(name is None or isinstance(name, str) for name in astuple(columns)):
                 raise TypeError("a column without a name")
             return Fit(columns, rules)
         except EbformerError:
@@ -207,62 +195,11 @@ class Fit:
 
 
 def fit_table(observations: Observations, method: Callable[[Tally], Rule]) -> Fit:
-    """Fit every group apart; exposures are binned for the fit where there are more than `FIT_LIMIT` observations.
+    """Fit every group by itself; exposures are binned for the fit where there are more than `FIT_LIMIT` observations.
 
     Groups with the same tally share one rule.
     """
     rules: dict[str | None, Rule] = {}
-    for tally, groups in observations.alike:
+    for tally, groups in observations.distinct_tallies:
         rules |= dict.fromkeys(groups, method(coarsened(tally)))
     return Fit(observations.columns, {name: rules[name] for name in observations.groups[0]})
-
-
-def remarks(fit: Fit, observations: Observations) -> list[str]:
-    """What a reader of the answers should know, one sentence each."""
-    said = []
-    names, group = observations.groups
-    units = np.bincount(group, weights=observations.keys.rows)
-    few = np.flatnonzero(units < FEW)
-    if few.size and any(rule.method not in FIXED_RULES for rule in fit.rules.values()):
-        shown = some_of([f"{names[i]} ({units[i]:.0f})" for i in few])
-        where = (
-            f"{observations.columns.group} {shown}: consider pooling" if observations.columns.group else "this table"
-        )
-        said.append(f"few rows to learn a prior from in {where}")
-    said += about_bins(fit, observations)
-    doubts: dict[str, list[str | None]] = {}
-    for name, rule in fit.rules.items():
-        if rule.convergence is not None and not rule.convergence.reached:
-            doubts.setdefault(f"{rule.method} {rule.convergence}", []).append(name)
-        if isinstance(rule.prior, Prior) and len(rule.prior) == 1:
-            doubts.setdefault(f"{rule.method} {ONE_RATE}", []).append(name)
-    return said + of_groups(doubts, observations.columns.group)
-
-
-def about_bins(fit: Fit, observations: Observations) -> list[str]:
-    """A remark where exposures were binned."""
-    if not observations.width:
-        return []
-    return [
-        "there are so many exposures that near ones were taken together: "
-        f"no estimate moves by more than {fit.binning_error(observations):.2g} of itself, "
-        "ends of intervals may move more"
-    ]
-
-
-def of_groups(sentences: Mapping[str, Sequence[str | None]], column: str | None) -> list[str]:
-    """Every sentence once, with the groups it is about where there are groups."""
-    return [
-        sentence if column is None else f"{column} {some_of(groups)}: {sentence}"
-        for sentence, groups in sentences.items()
-    ]
-
-
-def narrow_intervals(fit: Fit) -> list[str]:
-    """A remark where intervals are known to cover too little: maximum likelihood puts the prior on a few points."""
-    if not any(rule.method == "npmle" for rule in fit.rules.values()):
-        return []
-    return [
-        "intervals of npmle are too narrow, since its prior is a handful of points: "
-        "keep its estimates, but take intervals from priorformer or gamma"
-    ]

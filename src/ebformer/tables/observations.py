@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ebformer.binning import FINEST, WIDEST, distinct_rows, fineness
 from ebformer.errors import InputError
-from ebformer.tables.columns import NO_ROWS, Columns, Missing, Offender, Role, check_policy, complaint, usable
+from ebformer.tables.columns import NO_ROWS, Columns, Missing, Role, check_missing
+from ebformer.tables.entries import Offender, complaint
 from ebformer.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -27,19 +28,48 @@ bins would grow wider than the noise of large counts."""
 
 @dataclass(frozen=True, eq=False)
 class Distinct:
-    """What a GROUP BY returns: arrays [u] of group (text), count, exposure (or its bin) and the number of rows.
+    """What a GROUP BY returns: arrays [u] of group (text), x, what is known (or its bin) and the number of rows.
 
-    A missing entry is None in `group` and NaN in `count` and `exposure`; text that is no number is -inf.
+    A missing entry is None in `group` and NaN in `x` and `known`. Text that is no number is -inf, and so is the bin of
+    what has no logarithm.
     """
 
     group: NDArray[np.object_] | None
-    count: Floats
-    exposure: Floats
+    x: Floats
+    known: Floats
     rows: Ints
+
+    @property
+    def by_role(self) -> dict[Role, NDArray[Any]]:
+        """What rows were grouped by."""
+        numbers: dict[Role, NDArray[Any]] = {"x": self.x, "known": self.known}
+        return numbers if self.group is None else numbers | {"group": self.group}
+
+    def at(self, which: NDArray[Any]) -> Distinct:
+        """Some of them, by mask or by position."""
+        group = None if self.group is None else self.group[which]
+        return Distinct(group, self.x[which], self.known[which], self.rows[which])
+
+    def merged(self) -> Distinct:
+        """Each of them once: the rows of equal ones are added up."""
+        first, which = distinct_rows(numbered(self.group), self.x, self.known)
+        return replace(self.at(first), rows=np.bincount(which, weights=self.rows).astype(np.int64))
+
+
+def numbered(texts: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
+    """Numbers for texts, equal where the texts are; None is a text of its own.
+
+    >>> numbered(np.array(["b", None, "b"], dtype=object)).tolist()
+    [0, 1, 0]
+    """
+    if texts is None:
+        return None
+    seen: dict[object, int] = {}
+    return np.array([seen.setdefault(text, len(seen)) for text in texts], dtype=np.int64)
 
 
 class Source(Protocol):
-    """A table, wherever it lives; `width` 0 asks for exact exposures, else floor(log exposure / width * fineness)."""
+    """A table, wherever it lives; `width` 0 asks for `known` itself, else for floor(log known / width * fineness)."""
 
     @property
     def names(self) -> list[str]:
@@ -48,11 +78,11 @@ class Source(Protocol):
     def distinct(self, columns: Columns, width: float) -> Distinct:
         """The distinct observations and how many rows showed each."""
 
-    def distinct_exposures(self, columns: Columns, limit: int) -> int:
-        """How many distinct exposures there are; counting may stop above the limit."""
+    def distinct_known(self, columns: Columns, limit: int) -> int:
+        """In how many ways units are known to differ, such as distinct exposures; counting may stop above the limit."""
 
-    def offender(self, columns: Columns, role: Role, missing_too: bool) -> Offender | None:
-        """The first entry that cannot be used in this role, if there is one."""
+    def offender(self, columns: Columns, width: float, keys: Distinct, role: Role) -> Offender | None:
+        """The entry in this role of the first row that shows one of these observations, and how many rows do."""
 
     def with_answers(self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
         """The table with one new column per answer, joined on what `distinct` returned."""
@@ -67,24 +97,24 @@ class Observations:
     width: float
     missing: int
 
-    @cached_property
-    def count(self) -> Ints:
-        """The count of each distinct observation."""
-        return self.keys.count.astype(np.int64)
+    @property
+    def x(self) -> Floats:
+        """What was observed: counts."""
+        return self.keys.x
 
     @cached_property
-    def exposure(self) -> Floats:
-        """Its exposure; where exposures were binned, the middle of the bin on the log scale."""
-        return self._within_bin(0.5) if self.width else self.keys.exposure
+    def known(self) -> Floats:
+        """What is known about each: its exposure; where these were binned, the middle of the bin on the log scale."""
+        return self._within_bin(0.5) if self.width else self.keys.known
 
     def bounds(self) -> tuple[Floats, Floats]:
-        """The least and the greatest exposure that each observation may stand for."""
+        """The least and the greatest known that each observation may stand for."""
         if not self.width:
-            return self.exposure, self.exposure
+            return self.known, self.known
         return self._within_bin(0.0), self._within_bin(1.0)
 
     def _within_bin(self, share: float) -> Floats:
-        return np.exp((self.keys.exposure + share) * self.width / fineness(self.keys.count))
+        return np.exp((self.keys.known + share) * self.width / fineness(self.keys.x))
 
     @cached_property
     def groups(self) -> tuple[list[str | None], NDArray[np.intp]]:
@@ -97,26 +127,27 @@ class Observations:
         return names, np.fromiter(map(number.__getitem__, texts), dtype=np.intp, count=len(texts))
 
     @cached_property
-    def alike(self) -> list[tuple[Tally, list[str | None]]]:
-        """The distinct tallies, and the groups that showed each: many small groups look the same and need one fit."""
+    def distinct_tallies(self) -> list[tuple[Tally, list[str | None]]]:
+        """Each tally once, and the groups that showed it: many small groups look the same and need one fit."""
         names, group = self.groups
-        order = np.lexsort((self.keys.exposure, self.keys.count, group))
-        _, observation = distinct_rows(self.keys.count, self.keys.exposure, self.keys.rows)
+        order = np.lexsort((self.keys.known, self.keys.x, group))
+        _, observation = distinct_rows(self.keys.x, self.keys.known, self.keys.rows)
         shown, ends = observation[order], [0, *np.cumsum(np.bincount(group)).tolist()]
         same: dict[bytes, list[int]] = {}
         for i, (start, end) in enumerate(pairwise(ends)):
             same.setdefault(shown[start:end].tobytes(), []).append(i)
-        exposure = None if self.columns.exposure is None else self.exposure
+        known = None if self.columns.known is None else self.known
         found = []
         for members in same.values():
             at = order[ends[members[0]] : ends[members[0] + 1]]
-            tally = Tally(self.count[at], self.keys.rows[at], None if exposure is None else exposure[at])
+            about = None if known is None else known[at]
+            tally = Tally(self.x[at], self.keys.rows[at], about, channel=self.columns.channel)
             found.append((tally, [names[i] for i in members]))
         return found
 
     def tallies(self) -> dict[str | None, Tally]:
         """One tally per group, sorted by name."""
-        found = {name: tally for tally, names in self.alike for name in names}
+        found = {name: tally for tally, names in self.distinct_tallies for name in names}
         return {name: found[name] for name in self.groups[0]}
 
 
@@ -126,64 +157,42 @@ def observe(source: Source, columns: Columns, missing: Missing = "error") -> Obs
     Rows with a missing entry are refused, or with `missing="keep"` left out here and without an answer later.
     """
     columns.found_in(source.names)
-    check_policy(missing)
+    check_missing(missing)
     width = 0.0
-    if columns.exposure is not None and source.distinct_exposures(columns, LIMIT) > LIMIT:
+    if columns.known is not None and source.distinct_known(columns, LIMIT) > LIMIT:
         width = FINEST
     found = source.distinct(columns, width)
     most = LIMIT if found.group is None else max(LIMIT, PER_GROUP * len(set(found.group.tolist())))
-    if not width and columns.exposure is not None and found.rows.size > most:
+    if not width and columns.known is not None and found.rows.size > most:
         width = FINEST
         found = source.distinct(columns, width)
     if found.rows.size == 0:
         raise InputError(NO_ROWS)
-    whole = _check(source, columns, found, width, missing)
-    keys = Distinct(
-        None if found.group is None else found.group[whole],
-        found.count[whole],
-        found.exposure[whole],
-        found.rows[whole],
-    )
+    keys = found.at(_complete(source, columns, found, width, missing))
     if keys.rows.size == 0:
         raise InputError("every row has a missing entry: give at least one whole unit")
     while width and keys.rows.size > most and width < WIDEST:
         width *= 2.0
-        keys = merged(keys, np.floor(keys.exposure / 2.0))
+        keys = replace(keys, known=np.floor(keys.known / 2.0)).merged()
     return Observations(columns, keys, width, missing=int(found.rows.sum() - keys.rows.sum()))
 
 
-def _check(source: Source, columns: Columns, found: Distinct, width: float, missing: Missing) -> NDArray[np.bool_]:
-    """Where observations are whole; raises for the first entry that is neither usable nor allowed to be missing."""
-    whole = np.ones(found.rows.size, dtype=bool)
-    for role in ("count", "exposure", "group"):
-        if columns.role(role) is None:
-            continue
+def _complete(source: Source, columns: Columns, found: Distinct, width: float, missing: Missing) -> NDArray[np.bool_]:
+    """Where nothing is missing; raises for the first entry that is neither usable nor allowed to be missing."""
+    complete = np.ones(found.rows.size, dtype=bool)
+    for role in columns.roles:
+        entries = found.by_role[role]
         if role == "group":
-            assert found.group is not None
-            good = np.array([name is not None for name in found.group], dtype=bool)
-            bad = ~good & (missing == "error")
-        elif role == "exposure" and width:
-            # A bin is missing for exposures that are missing and for those that have no logarithm: ask which.
-            good = np.isfinite(found.exposure)
-            bad = ~good
+            good = np.array([name is not None for name in entries], dtype=bool)
+            absent = ~good
         else:
-            numbers = found.count if role == "count" else found.exposure
-            good = usable(role, numbers)
-            bad = ~good & ((missing == "error") | ~np.isnan(numbers))
+            good = np.isfinite(entries) if role == "known" and width else columns.usable(role, entries)
+            absent = np.isnan(entries)
+        bad = ~good if missing == "error" else ~good & ~absent
         if bad.any():
-            offender = source.offender(columns, role, missing_too=missing == "error")
-            if offender is not None:
-                raise complaint(columns, role, offender)
-        whole &= good
-    return whole
-
-
-def merged(keys: Distinct, exposure: Floats) -> Distinct:
-    """The same observations with these exposure keys instead; those that became equal are added up."""
-    first, inverse = distinct_rows(keys.group, keys.count, exposure)
-    return Distinct(
-        None if keys.group is None else keys.group[first],
-        keys.count[first],
-        exposure[first],
-        np.bincount(inverse, weights=keys.rows).astype(np.int64),
-    )
+            offender = source.offender(columns, width, found.at(bad), role)
+            if offender is None:
+                raise InputError("the table has other rows at every look: give one that stays, such as a file")
+            raise complaint(columns, role, offender)
+        complete &= good
+    return complete

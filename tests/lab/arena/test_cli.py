@@ -7,9 +7,11 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from command_line import ebformer
 from ebformer.errors import InputError
 from ebformer.lab.arena import read
 from ebformer.lab.commands.arena import command
+from ebformer.lab.journal import Journal
 
 
 def invoke(*arguments):
@@ -24,7 +26,7 @@ def test_the_example_of_the_issue_runs_and_resumes(tmp_path):
     assert "Mean regret" in first.output
     assert "Plackett-Luce" in first.output
     rows = read(table)
-    assert {(row.n, row.prior, row.estimator) for row in rows} == {
+    assert {(row.n, row.case, row.estimator) for row in rows} == {
         (n, prior, name) for n in (64, 128) for prior in range(5) for name in ("mle", "robbins")
     }
     invoke(*call, "--estimators", "mle,robbins,erm", "--figures", str(tmp_path / "figures"), "--timing")
@@ -74,22 +76,16 @@ def test_a_space_after_a_comma_changes_nothing():
     assert played("gamma, zipf", "16, 32", "gamma, mle") == played("gamma,zipf", "16,32", "gamma,mle")
 
 
-INTERRUPTED_AFTER_A_FIT = """
-import sys
-from ebformer.lab.arena.table import Journal
-from ebformer.cli import main
-append = Journal.append
-def press(journal, losses):
-    append(journal, losses)
-    raise KeyboardInterrupt
-Journal.append = press
-main(["arena", "--world", "point-mass", "--n", "64", "--estimators", "mle", "--workers", "1", "-o", sys.argv[1]])
-"""
+def test_ctrl_c_keeps_what_was_played_and_says_so(tmp_path, monkeypatch):
+    append = Journal.append
 
+    def press(journal, losses):
+        append(journal, losses)
+        raise KeyboardInterrupt
 
-def test_ctrl_c_keeps_what_was_played_and_says_so(tmp_path):
-    command = [sys.executable, "-c", INTERRUPTED_AFTER_A_FIT, str(tmp_path / "losses.csv")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    monkeypatch.setattr(Journal, "append", press)
+    design = ["--world", "point-mass", "--n", "64", "--estimators", "mle", "--workers", "1"]
+    done = ebformer("arena", *design, "-o", tmp_path / "losses.csv")
     assert done.stderr == "ebformer: interrupted: the same command again goes on from here\n"
     assert done.returncode == 130
     assert [path.name for path in tmp_path.iterdir()] == ["losses.csv.journal"]

@@ -29,7 +29,7 @@ def test_the_minimax_rule_nowhere_exceeds_the_mmse_of_its_prior():
 def losses(names=("mle", "npmle"), winner=None):
     rng = np.random.default_rng(0)
     return [
-        Loss(world, n, prior, 0, name, float(rng.gamma(2)) * (0.0 if name == winner else 1.0), 0, 0, 0)
+        Loss(world, n, prior, 0, name, float(rng.gamma(2)) * (0.0 if name == winner else 1.0))
         for world in ("neural", "multinomial")
         for n in (128, 512, 2048)
         for prior in range(20)

@@ -11,7 +11,8 @@ from ebformer.errors import InputError
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.estimators.mle import Mle
 from ebformer.estimators.npmle.estimator import Npmle
-from ebformer.lab.arena import Arena, read_published, read_trials
+from ebformer.lab.arena import Arena, Key, read_published, read_trials
+from ebformer.lab.arena.table import PUBLISHED_REGRETS
 from ebformer.prior import Prior
 
 
@@ -28,20 +29,14 @@ def test_given_tallies_are_scored_against_their_bayes_rule(tmp_path):
     assert np.isnan(losses[0].population_regret)
 
 
-def test_published_regrets_are_joined_by_tally_and_keep_their_names_apart(tmp_path):
-    path = tmp_path / "tallies.csv"
-    write_tallies(path, [("w", 2, 7, 5, 2, 6.0)])
-    ours = Arena({"mle": Mle()}, read_trials(path)).run(workers=1)
-    published = tmp_path / "published.csv"
-    published.write_text("world,n,tally,estimator,regret\nw,2,7,mle,1.0\nw,2,7,T24r,0.25\nw,2,8,T24r,9\n")
-    joined = read_published(published, ours)
-    assert sorted((loss.estimator, loss.prior, loss.regret) for loss in joined) == [
-        ("T24r", 7, 0.25),
-        ("mle (published)", 7, 1.0),
-    ]
+def test_published_regrets_are_those_of_our_tallies(tmp_path):
+    published, ours = tmp_path / "published.csv", [Key("w", 2, 7)]
+    published.write_text("world,n,tally,estimator,regret\nw,2,7,mle,1.0\nw,2,7,T24r,0.25\nw,2,8,T24r,9\nw,3,7,T24r,9\n")
+    theirs = read_published(published, ours, PUBLISHED_REGRETS)
+    assert [(loss.key, loss.estimator, loss.regret) for loss in theirs] == [(*ours, "mle", 1.0), (*ours, "T24r", 0.25)]
     published.write_text("world,n,tally,estimator,regret\nother,2,7,mle,1.0\n")
-    with pytest.raises(InputError, match="no regret on the tallies"):
-        read_published(published, ours)
+    with pytest.raises(InputError, match="none of the cases to be scored here: it has other"):
+        read_published(published, ours, PUBLISHED_REGRETS)
 
 
 def test_tallies_are_found_whatever_the_order_of_rows_and_the_name_of_the_folder(tmp_path):
@@ -50,7 +45,7 @@ def test_tallies_are_found_whatever_the_order_of_rows_and_the_name_of_the_folder
     path.parent.mkdir()
     write_tallies(path, [("w", 3, 0, 4, 1, 3.0), ("v", 2, 0, 5, 2, 6.0), ("w", 3, 0, 1, 2, 1.5)])
     first, second = (trial.case for trial in read_trials(path))
-    assert [(case.key.world, case.key.n) for case in (first, second)] == [("v", 2), ("w", 3)]
+    assert [(case.key.data, case.key.n) for case in (first, second)] == [("v", 2), ("w", 3)]
     assert (second.tally.values.tolist(), second.truth.bayes.tolist()) == ([1, 4], [1.5, 3.0])
 
 
@@ -88,12 +83,14 @@ def test_classical_regrets_are_those_measured_before_tally_by_tally(shared_data)
     shared = shared_data.parent / "arena"
     if not shared.is_dir():
         pytest.skip(f"there are no tallies in {shared}")
-    trials = [trial for trial in read_trials(shared / "tallies.parquet") if trial.case.key.prior < 4]
+    trials = [trial for trial in read_trials(shared / "tallies.parquet") if trial.case.key.case < 4]
     names = ["mle", "robbins", "npmle", "npmle-em"]
     losses = Arena({name: CATALOGUE[name] for name in names}, trials).run(workers=1)
     stored = {
-        (loss.key, loss.estimator.removesuffix(" (published)")): loss.regret
-        for loss in read_published(shared / "published_regret.parquet", losses)
+        (loss.key, loss.estimator): loss.regret
+        for loss in read_published(
+            shared / "published_regret.parquet", (loss.key for loss in losses), PUBLISHED_REGRETS
+        )
     }
     cases = {trial.case.key: trial.case for trial in trials}
     off = {name: [] for name in names}

@@ -22,10 +22,10 @@ def table(*columns, names="abcdef"):
 
 
 def test_repeats_are_averaged_within_their_prior_and_unpaired_priors_left_out():
-    rows = [Loss("w", 9, prior, r, "a", 1.0 + r, 0, 0, 0) for prior in range(3) for r in range(2)]
-    rows += [Loss("w", 9, prior, 0, "b", 4.0, 0, 0, 0) for prior in range(2)]
+    rows = [Loss("w", 9, prior, r, "a", 1.0 + r) for prior in range(3) for r in range(2)]
+    rows += [Loss("w", 9, prior, 0, "b", 4.0) for prior in range(2)]
     paired = pair(rows)[Cell("w", 9)]
-    assert paired.priors == (0, 1)
+    assert paired.cases == (0, 1)
     assert paired["a"].tolist() == [1.5, 1.5]
     with pytest.raises(InputError, match="not in the table"):
         paired["c"]

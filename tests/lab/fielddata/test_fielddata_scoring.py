@@ -53,7 +53,7 @@ def test_scores_are_their_definitions_and_count_every_unit():
     assert result.rmse == pytest.approx(np.sqrt(np.mean(error**2)))
     assert result.mae == pytest.approx(np.mean(np.abs(error)))
     assert result.rmse_improvement == pytest.approx(100 * (1 - result.rmse / np.sqrt(np.mean((x - y / ratio) ** 2))))
-    assert result.units == 500
+    assert result.n == 500
 
 
 def test_the_true_prior_has_the_best_log_score_and_nominal_coverage():

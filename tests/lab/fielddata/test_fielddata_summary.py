@@ -4,22 +4,30 @@ import numpy as np
 import pytest
 
 from ebformer.errors import InputError
-from ebformer.lab.fielddata.holdout import Holdout
-from ebformer.lab.fielddata.scoring import Score
-from ebformer.lab.fielddata.summary import against, means, paired_tests, rankings, read_published
+from ebformer.lab.arena.losses import Key, Loss
+from ebformer.lab.arena.published import read_published
+from ebformer.lab.arena.table import published_errors
+from ebformer.lab.fielddata.summary import against, means, paired_tests, rankings
 from ebformer.lab.figures.fielddata_tables import p_value_tables
 
 
-def scores(errors: dict[str, list[float]], data: str = "nhl all") -> list[Score]:
+def real(data: str, case: str, name: str, error: float, gain: float) -> Loss:
+    """Both errors alike."""
+    alike = {"rmse": error, "mae": error, "rmse_improvement": gain, "mae_improvement": gain}
+    return Loss(data, 9, case, 0, name, **alike, log_score=0.0, coverage=0.9, seconds=0.1)
+
+
+def scores(errors: dict[str, list[float]], data: str = "nhl all") -> list[Loss]:
     """RMSE by method and case, the MLE's being 10."""
     return [
-        Score(data, str(1990 + i), name, 9, rmse, rmse, 10 * (10 - rmse), 10 * (10 - rmse), 0.0, 0.9, 0.1)
+        real(data, str(1990 + i), name, rmse, 10 * (10 - rmse))
         for i in range(len(errors["mle"]))
         for name, rmse in ((name, of[i]) for name, of in errors.items())
     ]
 
 
-HOLDOUTS = [Holdout.of([1], [1], data="nhl all", case=str(1990 + i)) for i in range(4)]
+CASES = [Key("nhl all", 9, str(1990 + i)) for i in range(4)]
+RMSE = published_errors(["rmse"])
 TABLE = scores({"mle": [10, 10, 10, 10], "npmle": [9, 8, 9, 11], "other": [9.5, 9, 9.5, 9]})
 
 
@@ -55,7 +63,7 @@ def test_published_scores_are_paired_by_case_whatever_their_order(tmp_path):
         "data,case,estimator,rmse_improvement\n"
         "nhl all,1993,theirs,-20\nnhl all,1990,theirs,0\nnhl all,1991,theirs,10\nnhl all,2050,theirs,99\n"
     )
-    rows = {row.ours: row for row in against(TABLE, read_published(path, HOLDOUTS))}
+    rows = {row.ours: row for row in against(TABLE, read_published(path, CASES, RMSE))}
     # npmle gains 10, 20, -10 on 1990, 1991, 1993: ahead by 10 on each.
     assert rows["npmle"].difference.mean == pytest.approx(10)
     assert rows["npmle"].difference.units == 3
@@ -63,23 +71,21 @@ def test_published_scores_are_paired_by_case_whatever_their_order(tmp_path):
     path.write_text(
         "data,case,estimator,rmse_improvement\n" + "".join(f"nhl all,{1990 + i},best,{50 + i}\n" for i in range(4))
     )
-    assert all(row.below for row in against(TABLE, read_published(path, HOLDOUTS)))
+    assert all(row.below for row in against(TABLE, read_published(path, CASES, RMSE)))
 
 
 def test_a_table_about_something_else_is_refused(tmp_path):
     path = tmp_path / "published.csv"
     path.write_text("data,case,estimator,rmse_improvement\ncricket,1990,theirs,1\n")
     with pytest.raises(InputError, match="it has cricket"):
-        read_published(path, HOLDOUTS)
+        read_published(path, CASES, RMSE)
     path.write_text("data,case,estimator,rmse_improvement\nnhl all,1990,theirs,1\nnhl all,1990,theirs,2\n")
     with pytest.raises(InputError, match="two scores of theirs on nhl all, 1990"):
-        read_published(path, HOLDOUTS)
+        read_published(path, CASES, RMSE)
 
 
 def test_a_case_where_the_mle_has_no_error_leaves_the_others_their_mean():
-    perfect = [
-        Score("nhl all", "1994", name, 9, 0.0, 0.0, np.nan, np.nan, 0.0, 0.9, 0.1) for name in ("mle", "npmle", "other")
-    ]
+    perfect = [real("nhl all", "1994", name, 0.0, np.nan) for name in ("mle", "npmle", "other")]
     found = means([*TABLE, *perfect])["nhl all"]["npmle"]
     assert (found.mean, found.units) == (pytest.approx(7.5), 4)
     assert np.isnan(means(perfect)["nhl all"]["npmle"].mean)
@@ -108,7 +114,7 @@ def test_violins_leave_out_cases_without_a_ratio_and_say_so_if_none_is_left():
     pytest.importorskip("matplotlib")
     from ebformer.lab.figures.fielddata_figures import violins
 
-    perfect = [Score("books", "x", name, 9, 0.0, 0.0, np.nan, np.nan, 0.0, 0.9, 0.1) for name in ("mle", "npmle")]
+    perfect = [real("books", "x", name, 0.0, np.nan) for name in ("mle", "npmle")]
     good = scores({"mle": [10], "npmle": [9]}, "books")
     figure = violins([*good, *perfect], "rmse")
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["books (1 case)"]

@@ -8,14 +8,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from ebformer.bayes import marginal as posterior  # noqa: E402
-from ebformer.lab.pretraining.batches import draw_tallies, draw_units, log_uniform, poisson_matrix, quantise  # noqa: E402
-from ebformer.lab.worlds.base import PaperThetaMax, Priors  # noqa: E402
-from ebformer.lab.worlds.mixture import Mixture  # noqa: E402
+from ebformer.lab.pretraining.batches import draw_tallies, draw_units, poisson_matrix, quantise  # noqa: E402
+from ebformer.lab.worlds.base import PaperThetaMax, Priors, log_uniform  # noqa: E402
+from ebformer.lab.worlds.mixture import MixtureOfWorlds  # noqa: E402
 from ebformer.prior import Prior  # noqa: E402
 
 
 def priors(count: int) -> Priors:
-    return Mixture(theta_max=PaperThetaMax()).draw_many(np.random.default_rng(0), count)
+    return MixtureOfWorlds(theta_max=PaperThetaMax()).draw_many(np.random.default_rng(0), count)
 
 
 def test_targets_are_the_bayes_rule_of_the_quantised_prior() -> None:
@@ -64,7 +64,7 @@ def test_theta_averages_to_the_exact_target() -> None:
 
 
 def test_sizes_stay_within_their_bounds() -> None:
-    n = log_uniform(32, 65536, 10_000, np.random.default_rng(0))
+    n = log_uniform(np.random.default_rng(0), 32, 65536, 10_000)
     assert n.min() >= 32
     assert n.max() <= 65536
     assert abs(np.median(n) / np.sqrt(32 * 65536) - 1) < 0.2

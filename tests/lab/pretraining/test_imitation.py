@@ -7,11 +7,11 @@ import pytest
 
 pytest.importorskip("torch")
 
-from ebformer.lab.pretraining.imitation import SIZES, Target, imitate, largest_errors
+from ebformer.lab.pretraining.imitation import SIZES, ClippedNpmle, imitate, largest_errors
 
 
 def test_imitation_learns_and_generalises() -> None:
-    target, rng = Target(), np.random.default_rng(0)
+    target, rng = ClippedNpmle(), np.random.default_rng(0)
     examples, fresh = target.draw(200, rng), target.draw(40, rng)
     for tally, estimates in fresh:
         assert ((estimates >= 0) & (estimates <= target.M)).all()

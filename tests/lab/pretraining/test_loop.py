@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 
 from ebformer.lab.pretraining.loop import DivergenceError, Task, Training, train  # noqa: E402
-from ebformer.lab.pretraining.network import Network  # noqa: E402
+from ebformer.lab.pretraining.network import TransformerModule  # noqa: E402
 from ebformer.lab.pretraining.recipe import RECIPES, Recipe, loss  # noqa: E402
 from ebformer.lab.pretraining.runs import processes  # noqa: E402
 
@@ -23,7 +23,7 @@ TRAINING = Training(steps=24, warmup=5, muon=1.0, seed=3)
 RECIPE = Recipe(RECIPES["smoke"].architecture, TRAINING, theta_max=10.0, n=(32, 256), tallies=4)
 
 
-def trained(folder: Path, killed_at: int | None = None) -> Network:
+def trained(folder: Path, killed_at: int | None = None) -> TransformerModule:
     """The small run, from the start or from the folder's checkpoint; at some step the process may kill itself."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -38,7 +38,13 @@ def trained(folder: Path, killed_at: int | None = None) -> Network:
 
     task = Task(draw, loss, RECIPE.task(tallies_per_cell=4).evaluate)
     return train(
-        Network(RECIPE.architecture), task, TRAINING, folder, log_every=5, evaluate_every=10, checkpoint_every_seconds=0
+        TransformerModule(RECIPE.architecture),
+        task,
+        TRAINING,
+        folder,
+        log_every=5,
+        evaluate_every=10,
+        checkpoint_every_seconds=0,
     )
 
 
@@ -62,7 +68,7 @@ def test_killed_and_resumed_gives_the_same_numbers(tmp_path: Path) -> None:
 def test_training_lowers_the_loss(tmp_path: Path) -> None:
     torch.manual_seed(0)
     recipe = Recipe(RECIPES["smoke"].architecture, Training(steps=120, warmup=10), theta_max=10.0, n=(64, 512))
-    train(Network(recipe.architecture), recipe.task(4), recipe.training, tmp_path, log_every=20)
+    train(TransformerModule(recipe.architecture), recipe.task(4), recipe.training, tmp_path, log_every=20)
     losses = [float(row["loss"]) for row in log(tmp_path)]
     assert losses[-1] < 0.5 * losses[0]
 

@@ -41,6 +41,21 @@ def test_a_step_has_nearly_equal_singular_values_and_the_vectors_of_its_matrix(s
     assert float((inside - values.diag()).abs().max()) < 1e-9
 
 
+def test_small_singular_values_are_enlarged_as_in_double_precision() -> None:
+    """Gradients are nearly of low rank. Should torch's own steps pass this one day, ours are no longer needed."""
+    generator = torch.Generator().manual_seed(2)
+    tall, wide = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in ((48, 48), (48, 96)))
+    steep = tall @ torch.diag(10.0 ** -torch.linspace(0, 3, 48, dtype=torch.float64)) @ wide
+    exact = orthogonal(steep)
+    theirs = [torch.zeros_like(steep, dtype=torch.float32).requires_grad_()]
+    theirs[0].grad = steep.float()
+    torch.optim.Muon(theirs, 1.0, 0.0, momentum=0.0, nesterov=False, adjust_lr_fn="match_rms_adamw").step()
+    taken = theirs[0].detach().double() / (-0.2 * 96**0.5)
+    errors = [float((step - exact).norm() / exact.norm()) for step in (orthogonal(steep.float()).double(), taken)]
+    assert errors[0] < 1e-3
+    assert errors[1] > 0.02
+
+
 def test_a_matrix_alone_and_among_others_takes_the_same_step() -> None:
     together = orthogonal(torch.stack([matrices(seed)[1].detach() for seed in range(3)]))
     torch.testing.assert_close(together[2], orthogonal(matrices(2)[1].detach()))

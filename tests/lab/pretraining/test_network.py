@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from ebformer.lab.pretraining.network import Network, Tokens  # noqa: E402
+from ebformer.lab.pretraining.network import Tokens, TransformerModule  # noqa: E402
 from ebformer.lab.pretraining.runs import arrays  # noqa: E402
 from ebformer.networks.architecture import Architecture  # noqa: E402
 from ebformer.networks.estimates import estimate  # noqa: E402
@@ -24,10 +24,10 @@ ARCHITECTURES = [
 COUNTS = np.random.default_rng(0).poisson(np.random.default_rng(1).gamma(2.0, 5.0, 300))
 
 
-def shaken(architecture: Architecture) -> Network:
+def shaken(architecture: Architecture) -> TransformerModule:
     """A network whose every array is off its starting value, so that a slip in any of them shows."""
     torch.manual_seed(0)
-    network = Network(architecture)
+    network = TransformerModule(architecture)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter += 0.1 * torch.randn_like(parameter)
@@ -60,5 +60,5 @@ def test_collapsed_tokens_answer_as_units_do(architecture: Architecture) -> None
 def test_an_untrained_network_is_the_mle_up_to_three_eighths() -> None:
     architecture, x = Architecture(layers=2), np.arange(60)
     with torch.no_grad():
-        answers = Network(architecture)(Tokens.of(architecture, x, np.ones_like(x), np.array([60])))
+        answers = TransformerModule(architecture)(Tokens.of(architecture, x, np.ones_like(x), np.array([60])))
     np.testing.assert_allclose(answers.numpy(), x + 0.375, rtol=1e-5)

@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 
 from ebformer.bayes.marginal import bayes_rule, posterior
-from ebformer.lab.pretraining.priorformer_batches import Batch, distribution, make_batch
-from ebformer.lab.pretraining.priorformer_network import PriorformerNetwork, grown
+from ebformer.lab.pretraining.priorformer_batches import GridBatch, distribution, make_batch
+from ebformer.lab.pretraining.priorformer_network import PriorformerModule, grown
 from ebformer.lab.pretraining.priorformer_recipe import PriorformerRecipe, exposures, regret
-from ebformer.lab.pretraining.priorformer_worlds import LARGEST, SINGLE, Draw, draw_priors, theta_max
-from ebformer.networks.grid import PER_CELL
-from ebformer.networks.priorformer import Priorformer
+from ebformer.lab.pretraining.priorformer_worlds import LARGEST_RATE, SINGLE, Draw, draw_priors, theta_max
+from ebformer.networks.constants import PER_CELL
+from ebformer.networks.priorformer import PriorformerNetwork
 from ebformer.networks.priorformer_block import PriorformerConfig
 from ebformer.networks.weights import Weights
 from ebformer.prior import Prior
@@ -26,16 +26,16 @@ Array = NDArray[Any]
 CONFIG = PriorformerConfig(blocks=3, width=16, em_steps=5)
 
 
-def random_network(seed: int) -> PriorformerNetwork:
+def random_network(seed: int) -> PriorformerModule:
     """A network whose every parameter matters: heads start at zero, which would hide everything before them."""
     torch.manual_seed(seed)
-    network = PriorformerNetwork(CONFIG)
+    network = PriorformerModule(CONFIG)
     for block in network.blocks:
         torch.nn.init.normal_(block.head.weight, std=0.1)  # type: ignore[union-attr, arg-type]
     return network
 
 
-def observations(batch: Batch, b: int) -> tuple[Array, Array, Array]:
+def observations(batch: GridBatch, b: int) -> tuple[Array, Array, Array]:
     """Counts, exposures and multiplicities of one tally, sorted by rate."""
     count = np.rint((batch.share[b] * batch.n[b]).numpy()).astype(np.int64)
     seen = np.flatnonzero(count)
@@ -60,7 +60,7 @@ def test_numpy_forward_is_the_torch_twin(top: float, exposed: bool) -> None:
         answers = network(batch)[-1].exp().numpy()
     for b in range(len(answers)):
         inside = np.repeat(batch.inside[b].numpy(), PER_CELL)
-        prior = Prior(*Priorformer(weights).read(*observations(batch, b)))
+        prior = Prior(*PriorformerNetwork(weights).read(*observations(batch, b)))
         twin = Prior(batch.theta.numpy()[inside].astype(np.float64), answers[b][inside] / answers[b][inside].sum())
         assert prior.atoms[-1] == pytest.approx(twin.atoms[-1], rel=1e-5)
         x, t = batch.x, batch.exposure
@@ -74,7 +74,7 @@ def test_answers_do_not_depend_on_the_other_tallies_of_a_batch() -> None:
     narrow, wide = Draw("few", np.array([2.0, 9.0]), np.array([0.5, 0.5])), Draw("few", np.array([400.0]), np.ones(1))
     both = make_batch(rng, [narrow, wide], np.array([300, 300]))
     weights = Weights(CONFIG, {name: array.numpy() for name, array in network.state_dict().items()})
-    _, alone = Priorformer(weights).read(*observations(both, 0))
+    _, alone = PriorformerNetwork(weights).read(*observations(both, 0))
     with torch.no_grad():
         inside = np.repeat(both.inside[0].numpy(), PER_CELL)
         answer = network(both)[-1][0].exp().numpy()
@@ -130,7 +130,7 @@ def test_training_priors_are_priors() -> None:
         for draw in draw_priors(rng, np.full(len(everything), theta_max(rng)), everything):
             assert draw.weights.sum() == pytest.approx(1)
             assert draw.weights.min() >= 0
-            assert 0 <= draw.atoms.min() <= draw.atoms.max() <= LARGEST
+            assert 0 <= draw.atoms.min() <= draw.atoms.max() <= LARGEST_RATE
 
 
 def test_edges_matter() -> None:
@@ -162,7 +162,7 @@ def test_a_few_steps_lower_the_loss() -> None:
 
 def test_fresh_blocks_after_trained_ones_hardly_change_the_answer() -> None:
     small, config = random_network(2), replace(CONFIG, blocks=5)
-    large = PriorformerNetwork(config)
+    large = PriorformerModule(config)
     large.load_state_dict(grown(small.state_dict(), config))
     batch = make_batch(np.random.default_rng(0), draws(np.random.default_rng(1), 20.0), np.full(10, 300))
     with torch.no_grad():

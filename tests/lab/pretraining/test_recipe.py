@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 from ebformer.errors import InputError  # noqa: E402
 from ebformer.lab.pretraining.loop import optimisers  # noqa: E402
-from ebformer.lab.pretraining.network import Network  # noqa: E402
+from ebformer.lab.pretraining.network import TransformerModule  # noqa: E402
 from ebformer.lab.pretraining.recipe import RECIPES, Recipe, Thinned, loss  # noqa: E402
 from ebformer.lab.pretraining.runs import untied  # noqa: E402
 from ebformer.lab.worlds.base import PaperThetaMax  # noqa: E402
@@ -56,15 +56,15 @@ def test_the_paper_models_never_see_what_they_are_measured_on() -> None:
 def test_untied_weights_answer_as_the_tied_ones() -> None:
     torch.manual_seed(0)
     tied = Architecture(layers=6, weight_sets=2)
-    start = Network(tied)
+    start = TransformerModule(tied)
     torch.nn.init.normal_(start.head.weight)
-    loose = Network(replace(tied, weight_sets=6))
+    loose = TransformerModule(replace(tied, weight_sets=6))
     loose.load_state_dict(untied(start.state_dict(), tied, loose.architecture))
     batch = replace(RECIPES["smoke"], architecture=tied).draw(np.random.default_rng(0))
     torch.testing.assert_close(loose(batch.tokens), start(batch.tokens))
 
 
-def gradients(network: Network, recipe: Recipe, seed: int) -> dict[str, torch.Tensor]:
+def gradients(network: TransformerModule, recipe: Recipe, seed: int) -> dict[str, torch.Tensor]:
     network.zero_grad()
     loss(network, recipe.draw(np.random.default_rng(seed))).backward()
     return {name: parameter.grad.clone() for name, parameter in network.named_parameters()}
@@ -75,7 +75,7 @@ def test_twenty_published_steps_have_the_gradient_of_their_collapsed_form() -> N
     torch.manual_seed(0)
     torch.set_num_threads(1)
     paper = replace(RECIPES["paper"], tallies=1)  # one sequence of 512 units instead of 192, for time
-    network = Network(paper.architecture)
+    network = TransformerModule(paper.architecture)
     (adam,) = optimisers(network, paper.training)
     for step in range(20):
         for group in adam.param_groups:

@@ -6,10 +6,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from click.testing import CliRunner
 
+from command_line import ebformer
 from ebformer.errors import InputError
 from ebformer.lab.commands import train
 from ebformer.networks import weights
@@ -49,7 +51,7 @@ def test_a_run_that_was_stopped_before_its_first_record_is_not_shipped(tmp_path:
     from ebformer.lab.pretraining import loop, network, recipe, runs
 
     begun = runs.begin(tmp_path / "run", recipe.RECIPES["smoke"])
-    loop.Run(network.Network(begun.architecture), begun.training, tmp_path / "run").save()
+    loop.Run(network.TransformerModule(begun.architecture), begun.training, tmp_path / "run").save()
     with pytest.raises(InputError, match="before its first record"):
         call("smoke", "--folder", str(tmp_path / "run"), "--ship", str(tmp_path / "zoo"))
 
@@ -107,19 +109,12 @@ def test_torchrun_shares_a_run_between_two_processes(tmp_path: Path) -> None:
     assert torch.equal(two, again)
 
 
-INTERRUPTED_AT_THE_FIRST_RECORD = """
-import sys
-from ebformer.cli import main
-from ebformer.lab.pretraining import loop
-def press(*_): raise KeyboardInterrupt
-loop.write_log = press
-main(["train", "smoke", "--folder", sys.argv[1]])
-"""
+def test_ctrl_c_before_the_first_checkpoint_promises_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def press(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
 
-
-def test_ctrl_c_before_the_first_checkpoint_promises_none(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", INTERRUPTED_AT_THE_FIRST_RECORD, str(tmp_path / "r")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    monkeypatch.setattr("ebformer.lab.pretraining.loop.write_log", press)
+    done = ebformer("train", "smoke", "--folder", tmp_path / "r")
     assert done.returncode == 130
     assert not (tmp_path / "r" / "state.pt").exists()
     assert done.stderr.endswith("with --resume goes on from the last checkpoint, one every 180 seconds\n")

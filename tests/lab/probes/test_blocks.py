@@ -5,7 +5,7 @@ import pytest
 
 from ebformer.lab.probes.blocks import NPMLE, cut_off, watch
 from ebformer.lab.worlds import FewAtoms
-from ebformer.networks.priorformer import Priorformer
+from ebformer.networks.priorformer import PriorformerNetwork
 from ebformer.networks.priorformer_block import PriorformerConfig
 from ebformer.networks.weights import Weights
 from ebformer.prior import Prior
@@ -21,7 +21,7 @@ def weights():
 
 def test_nothing_cut_off_is_the_whole_network(weights):
     tally = Tally.of([0, 0, 1, 2, 2, 5, 9])
-    whole, cut = Priorformer(weights).prior(tally), cut_off(weights, 3).prior(tally)
+    whole, cut = PriorformerNetwork(weights).prior(tally), cut_off(weights, 3).prior(tally)
     assert np.array_equal(whole.atoms, cut.atoms)
     assert np.array_equal(whole.weights, cut.weights)
     assert not np.allclose(cut_off(weights, 2).prior(tally).weights, whole.weights)

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from command_line import ebformer
 from ebformer.lab.reproduction import training_worlds
 from ebformer.lab.reproduction.items import ITEMS
 
@@ -15,7 +16,7 @@ SHIPPED = all((training_worlds.FOLDER / f"{name}.safetensors").exists() for name
 
 KILLED_AT_T24R = """
 import os, signal
-from ebformer.lab.arena.table import Journal
+from ebformer.lab.journal import Journal
 from ebformer.cli import main
 
 append = Journal.append
@@ -30,21 +31,16 @@ main()
 """
 
 
-def reproduce(*arguments):
-    command = [sys.executable, "-m", "ebformer", "reproduce", "--scale", "smoke", *map(str, arguments)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def finished(process, code=0):
-    printed, told = process.communicate(timeout=1500)
-    assert process.returncode == code, told
-    return printed + told
+def reproduce(*arguments, code=0):
+    done = ebformer("reproduce", "--scale", "smoke", *arguments)
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory, shared_data):
     folder = tmp_path_factory.mktemp("reproduction")
-    finished(reproduce("--output", folder, "--data-dir", shared_data))
+    reproduce("--output", folder, "--data-dir", shared_data)
     return folder
 
 
@@ -88,7 +84,7 @@ def test_every_item_has_the_papers_number_ours_its_interval_and_a_word(report, i
 @pytest.mark.slow
 def test_a_second_run_reads_what_was_kept_and_writes_the_same_pages(report, shared_data):
     before = {path: path.read_bytes() for path in report.rglob("*") if path.is_file()}
-    told = finished(reproduce("--output", report, "--data-dir", shared_data))
+    told = reproduce("--output", report, "--data-dir", shared_data)
     ran = [line for line in told.splitlines() if "tab-mixture-training" not in line]
     assert len(ran) == 1, told
     assert "wrote" in ran[0]
@@ -109,10 +105,10 @@ def test_after_a_kill_the_report_is_that_of_an_uninterrupted_run(report, tmp_pat
     assert not (tmp_path / "killed" / "index.md").exists()
     (kept,) = results.glob("losses-classical*.csv")
     bytes_before = kept.read_bytes()
-    told = finished(reproduce("--output", tmp_path / "killed", *only))
+    told = reproduce("--output", tmp_path / "killed", *only)
     assert "losses classical" not in told
     assert kept.read_bytes() == bytes_before
-    finished(reproduce("--output", report, "--data-dir", shared_data, *only))
+    reproduce("--output", report, "--data-dir", shared_data, *only)
     for page in ("index.md", "index.html"):
         assert (tmp_path / "killed" / page).read_bytes() == (report / page).read_bytes()
 
@@ -123,7 +119,7 @@ def test_what_is_not_there_is_refused_in_one_sentence(tmp_path):
         (("--only", "tab-rmse", "--data-dir", tmp_path / "none"), "there is no folder"),
         (("--only", "fig-probe", "--docs", tmp_path), "leave out --only"),
     ):
-        told = finished(reproduce("--output", tmp_path / "out", *arguments), code=1)
+        told = reproduce("--output", tmp_path / "out", *arguments, code=1)
         assert complaint in told
         assert "Traceback" not in told
         assert not (tmp_path / "out" / "index.md").exists()

@@ -30,11 +30,11 @@ def test_every_paper_table_has_an_item_and_every_item_its_own_key():
 
 
 def test_the_list_names_every_item_with_its_cost_at_every_scale():
-    lines = listed(ITEMS).splitlines()
+    rows = {row[0]: row for row in listed(ITEMS).rows}
     for item in ITEMS:
-        (line,) = (line for line in lines if line.split()[0:1] == [item.key])
-        assert item.title in line
-    assert "measured" in lines[-1]
+        assert rows[item.key][1:3] == (item.title, item.where)
+        assert len(rows[item.key]) == 3 + len(SCALES)
+    assert "measured" in listed(ITEMS).notes[0]
 
 
 @pytest.mark.parametrize("scale", SCALES)

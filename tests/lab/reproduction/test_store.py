@@ -10,8 +10,10 @@ import ebformer
 from ebformer.errors import InputError
 from ebformer.lab.probes.experiment import Finding
 from ebformer.lab.reproduction.bench import Timed
-from ebformer.lab.reproduction.store import Cost, Store, code, read_rows, write_rows
+from ebformer.lab.reproduction.store import COSTS, Store, code
+from ebformer.lab.rows import Format
 
+FINDINGS, TIMES = Format.of(Finding), Format.of(Timed)
 ROWS = [
     Finding("T24r", "neural", 0, 3, "bayes", 1 / 3, math.nan, 1.0),
     Finding("a,b", 'c"', 1, 0, "x", -0.5, 2e-300, 1.0),
@@ -19,8 +21,8 @@ ROWS = [
 
 
 def test_rows_come_back_bit_for_bit(tmp_path):
-    write_rows(ROWS, Finding, tmp_path / "rows.csv")
-    assert repr(read_rows(tmp_path / "rows.csv", Finding)) == repr(ROWS)
+    FINDINGS.write(ROWS, tmp_path / "rows.csv")
+    assert repr(FINDINGS.read(tmp_path / "rows.csv")) == repr(ROWS)
 
 
 def test_a_result_is_computed_once_and_again_only_if_something_else_made_it(tmp_path):
@@ -32,11 +34,11 @@ def test_a_result_is_computed_once_and_again_only_if_something_else_made_it(tmp_
 
     store = Store(tmp_path / "new")
     for _ in range(2):
-        assert store.kept("timings", Timed, ("weights 1", 128), run) == [Timed("mle", 128, 0, 1e-5)]
+        assert store.kept("timings", TIMES, ("weights 1", 128), run) == [Timed("mle", 128, 0, 1e-5)]
     assert len(asked) == 1
-    store.kept("timings", Timed, ("weights 2", 128), run)
+    store.kept("timings", TIMES, ("weights 2", 128), run)
     assert len(asked) == 2
-    costs = read_rows(tmp_path / "new" / "costs.csv", Cost)
+    costs = COSTS.read(tmp_path / "new" / "costs.csv")
     assert [cost.experiment for cost in costs] == ["timings", "timings"]
 
 
@@ -46,10 +48,17 @@ def test_other_code_or_data_make_other_results(tmp_path, monkeypatch):
     assert store.path("timings", (128,)) == before
     copy = tmp_path / "ebformer"
     shutil.copytree(here, copy, ignore=shutil.ignore_patterns("*.safetensors", "*.so", "__pycache__"))
-    monkeypatch.setattr("ebformer.lab.reproduction.store.__file__", str(copy / "reproduction" / "store.py"))
+    monkeypatch.setattr("ebformer.lab.reproduction.store.__file__", str(copy / "lab" / "reproduction" / "store.py"))
     monkeypatch.setattr("ebformer.lab.reproduction.store.code", code.__wrapped__)
     assert store.path("timings", (128,)) == before
-    for name, changes in (("cli/demo.py", False), ("check.py", True), ("networks/kernels.c", True)):
+    for name, changes in (
+        ("cli/demo.py", False),
+        ("lab/commands/arena.py", False),
+        ("lab/figures/arena_tables.py", False),
+        ("lab/arena/losses.py", True),
+        ("check.py", True),
+        ("networks/kernels.c", True),
+    ):
         with (copy / name).open("a") as source:
             source.write("\n")
         after = store.path("timings", (128,))
@@ -62,14 +71,14 @@ def test_an_experiment_that_fails_leaves_nothing_behind(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Store(tmp_path).kept("timings", Timed, (), run)
+        Store(tmp_path).kept("timings", TIMES, (), run)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_rows_of_another_kind_are_refused(tmp_path):
-    write_rows(ROWS, Finding, tmp_path / "rows.csv")
-    with pytest.raises(InputError, match="has not the columns estimator, n, dataset, seconds"):
-        read_rows(tmp_path / "rows.csv", Timed)
+    FINDINGS.write(ROWS, tmp_path / "rows.csv")
+    with pytest.raises(InputError, match="not estimator, n, dataset, seconds"):
+        TIMES.read(tmp_path / "rows.csv")
 
 
 def test_a_second_run_in_the_same_folder_is_refused_until_the_first_ends(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from ebformer.bayes.marginal import bayes_rule, log_marginal
 from ebformer.errors import InputError
-from ebformer.lab.worlds import MEASURING, WORLDS, Dirichlet, Gamma, LogNormal, Neural, PaperThetaMax
+from ebformer.lab.worlds import MEASURING, WORLDS, Dirichlet, GammaWorld, LogNormal, Neural, PaperThetaMax
 
 RANDOM = [world for name, world in WORLDS.items() if name != "least-favourable"]
 
@@ -47,7 +47,7 @@ def test_a_random_theta_max_stretches_the_priors(world):
 @pytest.mark.parametrize(
     ("world", "finer"),
     # A network has fineness^4 points, so that 24 stands for five times as many; elsewhere they grow in proportion.
-    [(Neural, 24), (Dirichlet, 2 * MEASURING), (Gamma, 2 * MEASURING), (LogNormal, 2 * MEASURING)],
+    [(Neural, 24), (Dirichlet, 2 * MEASURING), (GammaWorld, 2 * MEASURING), (LogNormal, 2 * MEASURING)],
 )
 def test_twice_the_points_move_the_bayes_rule_by_less_than_a_thousandth(world, finer):
     for seed in range(8):

@@ -9,10 +9,10 @@ from ebformer.estimators.least_favourable import least_favourable
 from ebformer.lab.worlds import (
     Dirichlet,
     FewAtoms,
-    Gamma,
+    GammaWorld,
     LeastFavourable,
     LogNormal,
-    Mixture,
+    MixtureOfWorlds,
     Multinomial,
     Neural,
     PointMass,
@@ -50,7 +50,7 @@ def test_the_least_favourable_world_holds_that_prior_alone_at_every_end():
 
 
 def test_mixture_draws_each_prior_whole_from_one_world_with_equal_chances():
-    priors = Mixture(theta_max=50.0).draw_many(np.random.default_rng(0), 2000)
+    priors = MixtureOfWorlds(theta_max=50.0).draw_many(np.random.default_rng(0), 2000)
     widths = (priors.weights > 0).sum(axis=1)
     dirichlet = widths > Neural().draw_many(np.random.default_rng(0), 1).atoms.shape[1]
     assert set(widths[dirichlet]) == {Dirichlet().draw_many(np.random.default_rng(0), 1).atoms.shape[1]}
@@ -69,7 +69,7 @@ def test_gamma_priors_have_the_moments_of_their_law():
     rng = np.random.default_rng(7)
     rng.random(200)
     mean = 50 * rng.uniform(0.02, 0.4, 200)
-    priors = Gamma(theta_max=50.0).draw_many(np.random.default_rng(7), 200)
+    priors = GammaWorld(theta_max=50.0).draw_many(np.random.default_rng(7), 200)
     whole = stats.gamma.sf(50.0, shape, scale=mean / shape) < 1e-9
     assert whole.sum() > 5
     for row in np.flatnonzero(whole):

@@ -36,6 +36,11 @@ class Npmle(Estimator):
     answers_unseen: ClassVar[bool] = True
     unequal_known: ClassVar[bool] = True
 
+    remark: ClassVar[str | None] = (
+        "intervals of npmle are too narrow, since its prior is a handful of points: "
+        "keep its estimates, but take intervals from priorformer or gamma"
+    )
+
     theta_max: float | None = None
 
     def __post_init__(self) -> None:

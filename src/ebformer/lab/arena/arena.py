@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.lab.arena.losses import Key, Loss, score
-from ebformer.lab.arena.table import Journal
+from ebformer.lab.arena.table import DRAWN
 from ebformer.lab.arena.trials import Trial
+from ebformer.lab.journal import Journal
 from ebformer.networks.estimates import OutsideTrainingRange
 
-Wanted = dict[Key, list[str]]
+Work = dict[Key, list[str]]
+"""Which estimators are still to play which tallies of a trial."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Arena:
     >>> from ebformer.estimators.mle import Mle
     >>> from ebformer.lab.worlds import PointMass
     >>> losses = Arena({"mle": Mle()}, draw_trials([PointMass()], [100, 10_000], priors=3)).run(workers=1)
-    >>> len(losses), losses[0].world, losses[0].n
+    >>> len(losses), losses[0].data, losses[0].n
     (6, 'point-mass', 100)
     """
 
@@ -40,25 +42,28 @@ class Arena:
         `workers` counts processes as joblib does (-1 for all cores); inside `joblib.parallel_config(backend="dask")`
         the work goes to that cluster. BLAS runs on one thread throughout: neither numbers nor times depend on it.
         """
+        from ebformer.cli import terminal
+
         try:
             from joblib import Parallel, delayed
         except ImportError as error:
             raise InputError("the arena needs joblib: pip install 'ebformer[arena]'") from error
         if workers == 0:
             raise InputError("workers is 0: give a number of processes, or -1 for one per core")
-        with Journal(path) as journal:
-            self._check(journal.losses)
-            work = self._missing(journal.losses)
+        with Journal(path, DRAWN) as journal:
+            self._check(journal.rows)
+            work = self._missing(journal.rows)
             results = Parallel(n_jobs=workers, return_as="generator_unordered")(
                 delayed(play)(trial, wanted, self.estimators) for trial, wanted in work
             )
-            with _bar(len(work), progress) as advance:
+            played = 0
+            with terminal.progress("Playing", lambda: played, len(work)) if progress else nullcontext():
                 for losses in results:
                     journal.append(losses)
-                    advance()
+                    played += 1
             return journal.finish()
 
-    def _missing(self, stored: list[Loss]) -> list[tuple[Trial, Wanted]]:
+    def _missing(self, stored: list[Loss]) -> list[tuple[Trial, Work]]:
         """What remains to be played, trial by trial."""
         have = {(loss.key, loss.estimator) for loss in stored}
         work = []
@@ -76,7 +81,7 @@ class Arena:
         """
         trials = {key: trial for trial in self.trials for key in trial.keys}
         known = [loss for loss in stored if loss.key in trials and self.estimators]
-        for old in {(loss.world, loss.estimator): loss for loss in known}.values():
+        for old in {(loss.data, loss.estimator): loss for loss in known}.values():
             plays = old.estimator in self.estimators
             name = old.estimator if plays else next(iter(self.estimators))
             (new,) = play(trials[old.key], {old.key: [name]}, self.estimators)
@@ -90,7 +95,7 @@ class Arena:
                 )
 
 
-def play(trial: Trial, wanted: Wanted, estimators: Mapping[str, Estimator]) -> list[Loss]:
+def play(trial: Trial, wanted: Work, estimators: Mapping[str, Estimator]) -> list[Loss]:
     """The losses of the wanted estimators on the wanted tallies of one trial, on one thread."""
     from threadpoolctl import threadpool_limits
 
@@ -98,14 +103,3 @@ def play(trial: Trial, wanted: Wanted, estimators: Mapping[str, Estimator]) -> l
         # Population regret asks about counts far in the tail, which no network has seen and hardly any unit shows.
         warnings.simplefilter("ignore", OutsideTrainingRange)
         return [score(case, name, estimators[name]) for case in trial.cases(wanted) for name in wanted[case.key]]
-
-
-@contextmanager
-def _bar(total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
-        task = bar.add_task("trials", total=total)
-        yield lambda: bar.advance(task)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
 from ebformer.errors import ConvergenceError, InputError
 from ebformer.lab.arena.summary import Paired
 
@@ -65,10 +65,10 @@ def plackett_luce(paired: Paired, reference: str = "mle") -> PlackettLuce:
     if reference not in paired.estimators:
         raise InputError(f"the reference {reference} is not in the table: choose among {', '.join(paired.estimators)}")
     size = len(paired.estimators)
-    if size < 2 or not paired.priors:
+    if size < 2 or not paired.cases:
         raise InputError(
             f"Plackett-Luce ranks at least 2 estimators on at least 1 prior that all have played, not {size} on "
-            f"{len(paired.priors)}: play more"
+            f"{len(paired.cases)}: play more"
         )
     place = _places(paired.values)
     tiers = _tiers(np.any(place[:, :, None] <= place[:, None, :], axis=0))

@@ -61,7 +61,7 @@ def draw_trials(
 
     >>> from ebformer.lab.worlds import PointMass
     >>> [trial.keys[0] for trial in draw_trials([PointMass()], [128], priors=1)]
-    [Key(world='point-mass', n=128, prior=0, repeat=0)]
+    [Key(data='point-mass', n=128, case=0, repeat=0)]
     """
     for name, number in [("priors", priors), ("repeats", repeats), *(("n", n) for n in sizes)]:
         if not 1 <= number <= LARGEST_WHOLE:

@@ -11,7 +11,7 @@ import click
 
 from ebformer.cli.options import comma_separated
 from ebformer.cli.resumable import resumable
-from ebformer.cli.text_tables import show
+from ebformer.cli.terminal import show
 from ebformer.errors import InputError
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def command(
       ebformer arena --tallies tallies.parquet --estimators mle,npmle -o losses.parquet
     """
     from ebformer.lab.arena import Arena, draw_trials, read_published, read_trials
+    from ebformer.lab.arena.table import PUBLISHED_REGRETS
 
     drawn_from = [_world(name, theta_max) for name in comma_separated(",".join(worlds))]
     chosen = _estimators(estimators, theta_max)
@@ -106,7 +107,7 @@ def command(
     asked = {key for trial in trials for key in trial.keys}
     losses = [loss for loss in losses if loss.key in asked and loss.estimator in chosen]
     if published is not None:
-        losses = losses + _beside(read_published(published, losses), losses)
+        losses += _beside(read_published(published, asked, PUBLISHED_REGRETS), losses)
     # Tables keep the order in which estimators first appear: as they were named, then the published ones.
     order = {name: position for position, name in enumerate(chosen)}
     losses.sort(key=lambda loss: order.get(loss.estimator, len(order)))
@@ -130,7 +131,7 @@ def _estimators(names: str, theta_max: str) -> dict[str, Estimator]:
 
 def _beside(published: list[Loss], ours: list[Loss]) -> list[Loss]:
     """Others' estimators join the tables; of those that are also ours it is said how closely the two agree."""
-    regret = {(loss.key, f"{loss.estimator} (published)"): loss.regret for loss in ours}
+    regret = {(loss.key, loss.estimator): loss.regret for loss in ours}
     both: dict[str, list[tuple[float, float]]] = {}
     for loss in published:
         if (own := regret.get((loss.key, loss.estimator))) is not None:
@@ -140,7 +141,7 @@ def _beside(published: list[Loss], ours: list[Loss]) -> list[Loss]:
         # One tally may have no regret at all, or nearly none: a share of the mean is fair to every tally.
         mean = sum(theirs for _, theirs in pairs) / len(pairs)
         share = f"{apart / mean:.1e} of their mean" if mean else f"{apart:.1e}, where theirs are 0"
-        click.echo(f"{name}: regrets agree with ours to {share}, on {len(pairs)} tallies")
+        click.echo(f"{name} (published): regrets agree with ours to {share}, on {len(pairs)} tallies")
     return [loss for loss in published if loss.estimator not in both]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -12,16 +11,17 @@ from zlib import crc32
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ebformer.atomic import replacing
 from ebformer.cli.options import comma_separated
-from ebformer.cli.text_tables import show
+from ebformer.cli.terminal import progress, show
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.lab.fielddata import Holdout, Score, baseball, books, classic, evaluate, hockey
-from ebformer.lab.fielddata.summary import ERRORS, against, read_published
+from ebformer.lab.arena.losses import Loss
+from ebformer.lab.arena.published import read_published
+from ebformer.lab.arena.table import REAL, published_errors
+from ebformer.lab.fielddata import Holdout, baseball, books, classic, evaluate, hockey
+from ebformer.lab.fielddata.summary import ERRORS, against
 from ebformer.lab.figures.fielddata_tables import against_tables, p_value_tables, score_tables
 from ebformer.tables.files import check_folder
 
@@ -85,17 +85,18 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
         if not holdouts:
             raise InputError("there is nothing to score: no unit in the files is of the kind asked for in both counts")
         holdouts = halved(holdouts) if thinned else holdouts
-        theirs = {
-            each: read_published(published, holdouts, f"{each}_improvement") for each in errors if published is not None
-        }
+        theirs: list[Loss] = []
+        if published is not None:
+            theirs = read_published(published, (one.key for one in holdouts), published_errors(errors))
         scores = run(holdouts, methods, jobs)
         if output is not None:
-            write(scores, output)
+            with replacing(output) as partial_file:
+                partial_file.write_text(REAL.csv(scores), encoding="utf-8")
         printed = score_tables(scores, errors, splits)
         for each in errors:
             printed += [] if splits else p_value_tables(scores, each)
-        for each, of in theirs.items():
-            printed += against_tables(against(scores, of, f"{each}_improvement"), each)
+        for each in errors:
+            printed += against_tables(against(scores, theirs, f"{each}_improvement"), each)
         for table in printed:
             show(table)
         if figure is not None:
@@ -263,15 +264,12 @@ def check_outputs(output: Path | None, figure: Path | None, inputs: Sequence[str
         raise InputError(f"{figure} ends in {figure.suffix or 'no suffix'}: name a {', '.join(PICTURES)} file")
 
 
-def run(holdouts: Sequence[Holdout], methods: Mapping[str, Estimator], jobs: int) -> list[Score]:
+def run(holdouts: Sequence[Holdout], methods: Mapping[str, Estimator], jobs: int) -> list[Loss]:
     """Score with a progress bar on stderr."""
-    columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    scores: list[Score] = []
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=len(holdouts))
+    scores: list[Loss] = []
+    with progress("Scoring", lambda: len(scores) / len(methods), len(holdouts)):
         for batch in evaluate(holdouts, methods, min(jobs, len(holdouts))):
             scores += batch
-            progress.advance(task, len({(score.data, score.case) for score in batch}))
     return scores
 
 
@@ -280,15 +278,8 @@ def chosen(names: str | None) -> dict[str, Estimator]:
 
     Unless it is named, minimax stays out: it does not learn from the counts, and solves a game anew for every maximum.
     """
-    from ebformer.estimators.catalogue import CATALOGUE, find
+    from ebformer.channels import POISSON
+    from ebformer.estimators.catalogue import find, serving
 
-    wanted = comma_separated(names) if names else [name for name in CATALOGUE if name != "minimax"]
+    wanted = comma_separated(names) if names else [name for name in serving(POISSON) if name != "minimax"]
     return {name: find(name) for name in dict.fromkeys(["mle", *wanted])}
-
-
-def write(scores: Sequence[Score], path: Path) -> None:
-    """One row per case and method; an unknown number is an empty cell."""
-    with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Score._fields)
-        writer.writerows([["" if cell != cell else cell for cell in score] for score in scores])

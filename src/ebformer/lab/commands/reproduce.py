@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ebformer.cli.resumable import resumable
+from ebformer.cli.terminal import show
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -55,7 +56,7 @@ def command(
         raise InputError(f"reproduce needs {error.name}: pip install 'ebformer[all]'") from error
 
     if listing:
-        click.echo(listed(ITEMS))
+        show(listed(ITEMS))
         return
     known = {item.key: item for item in ITEMS}
     for key in only:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ebformer.cli.resumable import resumable
+from ebformer.cli.terminal import progress, show
 from ebformer.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,7 +76,9 @@ def command(
             _select(_changed(_recipe(name), steps, seed), folder, minutes)
             return
         recipe = runs.begin(folder, _changed(_recipe(name), steps, seed), minutes, resume)
-        with _Progress(recipe, enabled=first) as watch:
+        watch = _Watch(recipe, speaks=first)
+        bar = progress(lambda: watch.text, lambda: watch.step, recipe.training.steps) if first else nullcontext()
+        with bar:
             runs.run(folder, recipe, device, watch)
 
 
@@ -97,11 +100,14 @@ def _recipe(name: str) -> Recipe:
 def _select(recipe: Recipe, folder: Path, minutes: float | None) -> None:
     """Successive halving for two hours or as told, and the candidates, best first."""
     from ebformer.lab.pretraining.selection import select
+    from ebformer.report.text_table import TextTable
 
-    click.echo("layers width heads  steps  regret")
-    for found in select(recipe, folder, minutes or 120.0):
-        cut = "" if found.finished else "  stopped early"
-        click.echo(f"{found.layers:6} {found.width:5} {found.heads:5} {found.steps:6}  {found.regret:.4f}{cut}")
+    columns = ("layers", "width", "heads", "steps", "regret", "")
+    rows = [
+        (*map(str, (c.layers, c.width, c.heads, c.steps)), f"{c.regret:.4f}", "" if c.finished else "stopped early")
+        for c in select(recipe, folder, minutes or 120.0)
+    ]
+    show(TextTable("Candidates, best first", columns, tuple(rows)))
 
 
 def _ship(name: str, folder: Path, shelf: Path) -> None:
@@ -131,31 +137,22 @@ def _changed(recipe: Recipe, steps: int | None, seed: int | None) -> Recipe:
     return replace(recipe, training=changed)
 
 
-class _Progress:
-    """A bar on a terminal, a line per record elsewhere: loss, held-out regret, tallies per second, time left."""
+class _Watch:
+    """Told of every record: what a bar shows on a terminal, and a line elsewhere.
 
-    def __init__(self, recipe: Recipe, enabled: bool) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    Both have the loss, held-out regrets, tallies per second and the time left.
+    """
 
-        self.recipe, self.enabled, self.regrets = recipe, enabled, ""
-        columns = (TextColumn("{task.completed}/{task.total}"), BarColumn(), TextColumn("{task.description}"))
-        self.bar = Progress(*columns, TimeRemainingColumn(), disable=not (enabled and sys.stderr.isatty()))
-        self.task = self.bar.add_task("", total=recipe.training.steps)
+    def __init__(self, recipe: Recipe, speaks: bool) -> None:
+        self.recipe, self.prints = recipe, speaks and not sys.stderr.isatty()
+        self.step, self.text, self.regrets = 0.0, "", ""
 
-    def __enter__(self) -> Callable[[Row], None]:
-        self.bar.start()
-        return self.show
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
-
-    def show(self, row: Row) -> None:
+    def __call__(self, row: Row) -> None:
         figures = {name: value for name, value in row.items() if name.startswith(self.recipe.worlds)}
         if figures:
             self.regrets = "  regret " + " ".join(f"{name} {value:.3g}" for name, value in figures.items())
         speed = row["step"] * self.recipe.tallies / max(row["seconds"], 0.1)
-        text = f"loss {row['loss']:.4f}  {speed:.0f} tallies/s{self.regrets}"
-        self.bar.update(self.task, completed=row["step"], description=text)
-        if self.bar.disable and self.enabled:
+        self.step, self.text = row["step"], f"loss {row['loss']:.4f}  {speed:.0f} tallies/s{self.regrets}"
+        if self.prints:
             left = (self.recipe.training.steps - row["step"]) * row["seconds"] / row["step"] / 60
-            click.echo(f"step {row['step']:.0f}  {text}  {left:.0f} min left", err=True)
+            click.echo(f"step {row['step']:.0f}  {self.text}  {left:.0f} min left", err=True)

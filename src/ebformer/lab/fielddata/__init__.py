@@ -9,6 +9,6 @@
 """
 
 from ebformer.lab.fielddata.holdout import Holdout
-from ebformer.lab.fielddata.scoring import Score, evaluate, score
+from ebformer.lab.fielddata.scoring import evaluate, score
 
-__all__ = ["Holdout", "Score", "evaluate", "score"]
+__all__ = ["Holdout", "evaluate", "score"]

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebformer.errors import InputError, KnownError
+from ebformer.lab.arena.losses import Key
 from ebformer.lab.fielddata.sources import read_columns
-from ebformer.tables.columns import NO_ANSWER, Columns, Offender, complaint, usable
+from ebformer.tables.columns import Columns
+from ebformer.tables.entries import Offender, complaint, means_missing
 from ebformer.tally import Tally, whole_numbers
 
 Ints = NDArray[np.int64]
@@ -111,6 +113,11 @@ class Holdout:
         return int(self.multiplicity.sum())
 
     @property
+    def key(self) -> Key:
+        """Which case this is in a table of losses."""
+        return Key(self.data, self.n, self.case)
+
+    @property
     def drift(self) -> float:
         """sum y / (ratio sum x): near 1 when rates stay put, below 1 when units fade, inf if none was seen before.
 
@@ -145,12 +152,12 @@ class Holdout:
 def _counts(path: str | os.PathLike[str], column: str, entries: list[Any]) -> NDArray[np.float64]:
     """The entries of a column as numbers, or an `InputError` that names the first that is no count."""
     numbers = np.array([_number(entry) for entry in entries])
-    bad = np.flatnonzero(~usable("count", numbers))
+    bad = np.flatnonzero(~Columns(column).usable("x", numbers))
     if bad.size:
         entry, row = entries[bad[0]], int(bad[0]) + 1
-        if str(entry).strip().lower() in NO_ANSWER:
+        if means_missing(str(entry)):
             raise InputError(f"{path}: column {column!r} has no entry in row {row}: fill it in or drop the row")
-        raise InputError(f"{path}, {complaint(Columns(column), 'count', Offender(entry, row, bad.size))}")
+        raise InputError(f"{path}, {complaint(Columns(column), 'x', Offender(entry, row, bad.size))}")
     return numbers
 
 

@@ -7,14 +7,14 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats
 from ebformer.bayes.prediction import log_predictive
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
+from ebformer.lab.arena.losses import Loss
 from ebformer.lab.fielddata.holdout import Holdout
 from ebformer.networks.estimates import OutsideTrainingRange
 from ebformer.rule import Rule
@@ -25,29 +25,7 @@ BATCH = 16
 """Holdouts that are one piece of work for a process."""
 
 
-class Score(NamedTuple):
-    """One method on one case.
-
-    `rmse` and `mae` are in units of the first look (divided by the ratio), improvements in percent of the MLE's error
-    (nan where that is 0).
-    `log_score` is the mean of log p(y | x), the higher the better, and `coverage` the share of units inside their 90 %
-    predictive interval; both are nan for a method without a prior. `seconds` is the time to fit.
-    """
-
-    data: str
-    case: str
-    estimator: str
-    units: int
-    rmse: float
-    mae: float
-    rmse_improvement: float
-    mae_improvement: float
-    log_score: float
-    coverage: float
-    seconds: float
-
-
-def score(holdout: Holdout, rule: Rule, name: str | None = None, seconds: float = math.nan) -> Score:
+def score(holdout: Holdout, rule: Rule, name: str | None = None, seconds: float = math.nan) -> Loss:
     """Judge a rule fitted to `holdout.tally` by the counts it has not seen.
 
     >>> from ebformer.prior import Prior
@@ -63,18 +41,16 @@ def score(holdout: Holdout, rule: Rule, name: str | None = None, seconds: float 
     if rule.prior is not None:
         log_score = _mean(log_predictive(rule.prior, holdout.before, 1.0, holdout.after, holdout.ratio), holdout)
         coverage = _mean(covered(rule, holdout), holdout)
-    return Score(
-        holdout.data,
-        holdout.case,
+    return Loss(
+        *holdout.key,
         name or rule.method,
-        holdout.n,
-        rmse,
-        mae,
-        100 * (1 - rmse / mle_rmse) if mle_rmse > 0 else math.nan,
-        100 * (1 - mae / mle_mae) if mle_mae > 0 else math.nan,
-        log_score,
-        coverage,
-        seconds,
+        rmse=rmse,
+        mae=mae,
+        rmse_improvement=100 * (1 - rmse / mle_rmse) if mle_rmse > 0 else math.nan,
+        mae_improvement=100 * (1 - mae / mle_mae) if mle_mae > 0 else math.nan,
+        log_score=log_score,
+        coverage=coverage,
+        seconds=seconds,
     )
 
 
@@ -93,7 +69,7 @@ def _mean(per_pair: Floats, holdout: Holdout) -> float:
     return float(holdout.multiplicity @ per_pair / holdout.n)
 
 
-def evaluate(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator], jobs: int = 1) -> Iterator[list[Score]]:
+def evaluate(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator], jobs: int = 1) -> Iterator[list[Loss]]:
     """Fit and score every method on every holdout; yields the scores of up to BATCH holdouts at a time, in order.
 
     Holdouts are independent, so `jobs` processes (joblib) share them; the answer does not depend on how many. Two of
@@ -113,13 +89,13 @@ def evaluate(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator], j
         from joblib import Parallel, delayed
     except ImportError as error:
         raise InputError("more than one process needs joblib: pip install 'ebformer[arena]', or use one job") from error
-    scored: Iterator[list[Score]] = Parallel(n_jobs=jobs, return_as="generator")(
+    scored: Iterator[list[Loss]] = Parallel(n_jobs=jobs, return_as="generator")(
         delayed(_score_batch)(some, estimators) for some in batches
     )
     return scored
 
 
-def _score_batch(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator]) -> list[Score]:
+def _score_batch(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator]) -> list[Loss]:
     tallies = [holdout.tally for holdout in holdouts]
     scores = []
     for name, estimator in estimators.items():

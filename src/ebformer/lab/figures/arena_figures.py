@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats, likely, mmse
+from ebformer.bayes.marginal import likely, mmse
 from ebformer.channels.poisson import Poisson
+from ebformer.distributions import Floats
 from ebformer.lab.arena.losses import Loss
 from ebformer.lab.arena.summary import Paired, interval, pair
 from ebformer.lab.arena.timing import Timing

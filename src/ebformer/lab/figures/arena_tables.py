@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,35 +11,7 @@ from ebformer.lab.arena.paired_t import paired_t, show_p
 from ebformer.lab.arena.plackett_luce import plackett_luce
 from ebformer.lab.arena.summary import Cell, Paired, interval, pair, ranks
 from ebformer.lab.arena.timing import Timing
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """A title, column names, cells as text, and sentences to print beneath.
-
-    >>> print(TextTable("Regret", ("world, n", "mle"), (("neural 128", "15.1"),)).markdown())
-    **Regret**
-    <BLANKLINE>
-    | world, n | mle |
-    | --- | ---: |
-    | neural 128 | 15.1 |
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def numeric(self) -> tuple[bool, ...]:
-        """Which columns, after the first, hold numbers and are set to the right."""
-        starts = [[row[i][:1] for row in self.rows] for i in range(len(self.columns))]
-        return (False, *(all(first in "-+<>0123456789" for first in column) for column in starts[1:]))
-
-    def markdown(self) -> str:
-        lines = [self.columns, tuple("---:" if n else "---" for n in self.numeric), *self.rows]
-        body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        return "\n\n".join([f"**{self.title}**", body, *self.notes])
+from ebformer.report.text_table import TextTable
 
 
 def mean_table(losses: Iterable[Loss]) -> TextTable:
@@ -130,6 +101,6 @@ def _table(
         (f"{cell.world} {cell.n}", *(cell_text(paired, name) if name in paired.estimators else "-" for name in names))
         for cell, paired in tables.items()
     )
-    units = sorted({len(paired.priors) for paired in tables.values()})
+    units = sorted({len(paired.cases) for paired in tables.values()})
     counted = (f"{units[0]} to " if len(units) > 1 else "") + f"{units[-1]} prior{'s'[: units[-1] != 1]}"
     return TextTable(f"{title}; {counted}", ("world, n", *names), rows, tuple(notes))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ebformer.errors import InputError
-from ebformer.lab.fielddata.scoring import Score
-from ebformer.lab.fielddata.summary import pair
+from ebformer.lab.arena.losses import Loss
+from ebformer.lab.arena.summary import pair_by_data
 from ebformer.report.style import INK, colour, house_style, subplots, verbatim
 
 if TYPE_CHECKING:
@@ -30,14 +30,18 @@ def drawn(names: Iterable[str]) -> list[str]:
     return kept
 
 
-def violins(scores: Sequence[Score], *errors: str) -> Figure:
+def violins(scores: Sequence[Loss], *errors: str) -> Figure:
     """One panel per data set, one violin per method: its error over the MLE's on every case, with quartiles.
 
     `errors` are "rmse", "mae" or both, one below the other. Where the MLE has no error, there is no ratio to draw.
     """
     names = drawn(dict.fromkeys(score.estimator for score in scores))
     tables = [
-        {data: gain for data, gain in pair(scores, f"{error}_improvement").items() if not np.isnan(gain.values).any()}
+        {
+            data: gain
+            for data, gain in pair_by_data(scores, f"{error}_improvement").items()
+            if not np.isnan(gain.values).any()
+        }
         for error in errors
     ]
     if not tables[0]:
@@ -74,7 +78,7 @@ def _panel(axes: Axes, data: str, paired: Paired, names: Sequence[str]) -> None:
     shown = np.concatenate(ratios)
     low, high = np.quantile(shown, [0.0025, 0.9975]) if shown.size > 400 else (shown.min(), shown.max())
     margin = 0.06 * (max(high, 1.0) - min(low, 1.0) or 1.0)
-    cases = len(paired.priors)
+    cases = len(paired.cases)
     axes.set(
         title=f"{verbatim(data)} ({cases} case{'s'[: cases != 1]})",
         ylim=(min(low, 1.0) - margin, max(high, 1.0) + margin),

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from ebformer.estimators.catalogue import CLASSICAL
+from ebformer.lab.arena.losses import Loss
 from ebformer.lab.arena.paired_t import show_p
 from ebformer.lab.arena.summary import Interval
-from ebformer.lab.fielddata.scoring import Score
 from ebformer.lab.fielddata.summary import ERRORS, Against, means, paired_tests, rankings
-from ebformer.lab.figures.arena_tables import TextTable
+from ebformer.report.text_table import TextTable
 
 
-def score_tables(scores: Sequence[Score], errors: Sequence[str] = ERRORS, splits: bool = False) -> list[TextTable]:
+def score_tables(scores: Sequence[Loss], errors: Sequence[str] = ERRORS, splits: bool = False) -> list[TextTable]:
     """One table per data set, one row per method, ranked by each of the errors.
 
     `splits` says that the cases of a data set are random splits of one table, and not a sample of tables.
@@ -52,7 +52,7 @@ def score_tables(scores: Sequence[Score], errors: Sequence[str] = ERRORS, splits
     return tables
 
 
-def p_value_tables(scores: Sequence[Score], error: str = "rmse") -> list[TextTable]:
+def p_value_tables(scores: Sequence[Loss], error: str = "rmse") -> list[TextTable]:
     """One table per network: one-sided p-values of paired t-tests against the classical methods, by data set."""
     names = list(dict.fromkeys(score.estimator for score in scores))
     rivals = [name for name in names if name in CLASSICAL]

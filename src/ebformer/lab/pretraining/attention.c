@@ -3,21 +3,20 @@
  * The tokens of all sequences are stacked in one array [T, 3 d] of queries, keys and values (heads contiguous within
  * each); sequence b owns rows start[b] .. start[b+1]-1. Key j adds bias[j], the log of its multiplicity, to its logits.
  * The head dimension D is a compile-time constant, so a pair of tokens costs a few multiply-adds and one exponential in
- * registers, and nothing of size u x u is ever stored. */
+ * registers, and nothing of size u x u is ever stored. LONGEST and LEAST_LOGIT come from
+ * attention.py, LOG2E and EXP2 from constants.py. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #define LANES 8
-#define MAX_TOKENS 16384
-#define LOG2E 1.44269504f
 #define EACH_COORDINATE for (int c = 0; c < D; c++)
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 typedef int32_t lanes_of_int __attribute__((vector_size(4 * LANES)));
 
-static lanes K[MAX_TOKENS / LANES][D], V[MAX_TOKENS / LANES][D], dK[MAX_TOKENS / LANES][D], dV[MAX_TOKENS / LANES][D];
-static lanes tilt[MAX_TOKENS / LANES], logit[MAX_TOKENS / LANES];
+static lanes K[LONGEST / LANES][D], V[LONGEST / LANES][D], dK[LONGEST / LANES][D], dV[LONGEST / LANES][D];
+static lanes tilt[LONGEST / LANES], logit[LONGEST / LANES];
 
 static inline lanes all(float x) { return x - (lanes){0}; }
 
@@ -35,13 +34,14 @@ static inline lanes plus(lanes a, lanes b) { return a + b; }
 static inline float sum_of(lanes a) { COMBINE(a, plus) return a[0]; }
 static inline float max_of(lanes a) { COMBINE(a, larger) return a[0]; }
 
-/* 2^x for x <= 0, to 2e-7 relative: a power of two times the best polynomial of degree 5 on [-1/2, 1/2]. */
+/* 2^x for x <= 0, to 2e-7 relative: a power of two times a polynomial on [-1/2, 1/2]. */
 static inline lanes exp2_negative(lanes x) {
     x = larger(x, all(-126.0f));
     const lanes shifted = x + 12582912.0f; /* adding 1.5 * 2^23 rounds to an integer, left in the low bits */
     const lanes r = x - (shifted - 12582912.0f);
-    const lanes high = 5.550713681e-02f + r * (9.675536200e-03f + r * 1.327643956e-03f);
-    const lanes p = 1.000000072e+00f + r * (6.931469663e-01f + r * (2.402211969e-01f + r * high));
+    static const float coefficients[] = {EXP2};
+    lanes p = all(coefficients[0]);
+    for (int i = 1; i < (int)(sizeof coefficients / sizeof *coefficients); i++) p = coefficients[i] + r * p;
     return (lanes)((lanes_of_int)p + ((lanes_of_int)shifted << 23));
 }
 
@@ -55,7 +55,7 @@ static void gather(const float *rows, int64_t u, int64_t stride, lanes (*out)[D]
 static int64_t gather_tilt(const float *bias, int64_t u) {
     int64_t j = 0;
     for (; j < u; j++) tilt[j / LANES][j % LANES] = bias[j] * LOG2E;
-    for (; j % LANES; j++) tilt[j / LANES][j % LANES] = -1e30f;
+    for (; j % LANES; j++) tilt[j / LANES][j % LANES] = LEAST_LOGIT;
     return j / LANES;
 }
 
@@ -70,7 +70,7 @@ void forward(const float *qkv, const float *bias, const int64_t *start, int64_t 
             gather(Q + d, u, stride, K);
             gather(Q + 2 * d, u, stride, V);
             for (int64_t i = 0; i < u; i++) {
-                lanes q[D], sum[D], total = all(0.0f), top = all(-1e30f);
+                lanes q[D], sum[D], total = all(0.0f), top = all(LEAST_LOGIT);
                 EACH_COORDINATE { q[c] = all(Q[i * stride + c] * scale * LOG2E); sum[c] = all(0.0f); }
                 for (int64_t j = 0; j < blocks; j++) {
                     lanes s = tilt[j];

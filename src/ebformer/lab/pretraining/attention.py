@@ -23,6 +23,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from ebformer.networks.architecture import Architecture, FeatureMap
+from ebformer.networks.constants import macros
 
 FEATURE_MAPS: dict[FeatureMap, Callable[[Tensor], Tensor]] = {
     "identity": lambda x: x,
@@ -32,7 +33,9 @@ FEATURE_MAPS: dict[FeatureMap, Callable[[Tensor], Tensor]] = {
 SOURCE = Path(__file__).with_name("attention.c")
 FLAGS = ("-O3", "-funroll-loops", "-march=native", "-shared", "-fPIC")
 LONGEST = 16384
-"""Tokens of a sequence of softmax attention, at most: MAX_TOKENS of attention.c."""
+"""Tokens of a sequence of softmax attention that attention.c has room for."""
+LEAST_LOGIT = -1e30
+"""The logit of a key that nobody attends to: finite, so that none of its differences is NaN."""
 
 
 @functools.cache
@@ -40,13 +43,15 @@ def kernel(head_dimension: int) -> ctypes.CDLL | None:
     """The compiled kernel for one head dimension, built once per machine; None where it cannot be built or loaded."""
     if os.name != "posix":
         return None
-    key = hashlib.sha256(SOURCE.read_bytes() + repr((FLAGS, head_dimension, os.uname().nodename)).encode()).hexdigest()
+    own = f"-DD={head_dimension}", f"-DLONGEST={LONGEST}", f"-DLEAST_LOGIT=({LEAST_LOGIT}f)"
+    told = [*FLAGS, *own, *macros("LOG2E", "EXP2")]
+    key = hashlib.sha256(SOURCE.read_bytes() + repr((told, os.uname().nodename)).encode()).hexdigest()
     try:
         library = own_folder() / f"attention-{key[:16]}.so"
         if not library.exists():
             built = library.with_suffix(f".{os.getpid()}")
-            compiler, define = shlex.split(os.environ.get("CC") or "cc"), f"-DD={head_dimension}"
-            command = [*compiler, *FLAGS, define, str(SOURCE), "-o", str(built), "-lm"]
+            compiler = shlex.split(os.environ.get("CC") or "cc")
+            command = [*compiler, *told, str(SOURCE), "-o", str(built), "-lm"]
             subprocess.run(command, check=True, capture_output=True)
             built.replace(library)
         loaded = ctypes.CDLL(str(library))
@@ -140,7 +145,7 @@ def softmax_attention(qkv: Tensor, multiplicity: Tensor, start: Tensor, heads: i
 
     Sequence b owns rows start[b] to start[b + 1] - 1. A token of multiplicity 0 is attended by nobody.
     """
-    bias = multiplicity.log().clamp_min(-1e30)
+    bias = multiplicity.log().clamp_min(LEAST_LOGIT)
     library = compiled(qkv, heads)
     if library is None or int(start.diff().max()) > LONGEST:
         return padded_attention(qkv, bias, start, heads)

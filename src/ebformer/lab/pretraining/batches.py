@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 
 STEP = 0.02
 """Spacing of the grid in sqrt(theta), a quantity that Poisson noise blurs by 1/2."""
-LARGEST = 500.0
+GRID_END = 500.0
 """The upper end of the grid; no world of the paper reaches further."""
 
 
@@ -45,8 +45,8 @@ class Tallies:
 @functools.cache
 def poisson_matrix() -> tuple[Floats, Floats]:
     """The grid theta_k = (STEP k)^2 [K] and P[k, x] = Poisson(x; theta_k) for all x that occur [K, X]."""
-    theta = (STEP * np.arange(round(np.sqrt(LARGEST) / STEP) + 1)) ** 2
-    x = np.arange(round(LARGEST + 10 * np.sqrt(LARGEST)))
+    theta = (STEP * np.arange(round(np.sqrt(GRID_END) / STEP) + 1)) ** 2
+    x = np.arange(round(GRID_END + 10 * np.sqrt(GRID_END)))
     return theta, np.exp(xlogy(x, theta[:, None]) - theta[:, None] - gammaln(x + 1))
 
 
@@ -91,8 +91,3 @@ def draw_units(priors: Priors, n: Integers, rng: np.random.Generator, theta_targ
     row, x = np.divmod(entry, poisson.shape[1])
     target = np.bincount(place, target) / multiplicity
     return Tallies(x, multiplicity, target, np.bincount(row, minlength=len(n)), n, weights @ grid)
-
-
-def log_uniform(low: int, high: int, count: int, rng: np.random.Generator) -> Integers:
-    """Sample sizes whose logarithm is uniform between two bounds."""
-    return np.rint(np.exp(rng.uniform(np.log(low), np.log(high), count))).astype(np.int64)

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ebformer.bayes.marginal import Floats, log_marginal
-from ebformer.lab.pretraining.network import Network, Tokens
+from ebformer.bayes.marginal import log_marginal
+from ebformer.distributions import Floats
+from ebformer.lab.pretraining.network import Tokens, TransformerModule
 from ebformer.lab.theorems.clipped_npmle import clipped_npmle
+from ebformer.lab.worlds.base import log_uniform
 from ebformer.networks.architecture import Architecture
 from ebformer.networks.estimates import estimate_many
 from ebformer.networks.weights import Weights
@@ -32,7 +34,7 @@ SIZES = {
 
 
 @dataclass(frozen=True)
-class Target:
+class ClippedNpmle:
     """The clipped NPMLE of theorem 4.2: among priors on [0, M] for x <= d, and M beyond."""
 
     d: int = 8
@@ -46,7 +48,7 @@ class Target:
             atoms = rng.integers(1, 6)
             prior = Prior(np.sort(rng.uniform(0, self.M, atoms)), rng.dirichlet(np.ones(atoms)))
             chance = np.exp(log_marginal(prior, x))
-            n = int(np.exp(rng.uniform(np.log(10), np.log(self.n_max + 1))))
+            n = int(log_uniform(rng, 10, self.n_max + 1))
             tally = Tally(x, rng.multinomial(n, chance / chance.sum()))
             examples.append((tally, self.estimates(tally)))
         return examples
@@ -66,7 +68,7 @@ def imitate(
     """
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
-    network = Network(architecture)
+    network = TransformerModule(architecture)
     optimiser = torch.optim.Adam(network.parameters(), lr=0.004)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     for _ in range(steps):
@@ -93,7 +95,7 @@ def largest_errors(weights: Weights[Architecture], examples: Sequence[tuple[Tall
 def main(examples: int = 8000, steps: int = 2500) -> None:
     """Train the three sizes and print their errors."""
     torch.set_num_threads(1)
-    target, rng = Target(), np.random.default_rng(0)
+    target, rng = ClippedNpmle(), np.random.default_rng(0)
     training, fresh = target.draw(examples, rng), target.draw(500, rng)
     print(f"d = {target.d}, M = {target.M:g}, n <= {target.n_max}: largest error over x <= d on fresh tallies")
     for name, architecture in SIZES.items():

@@ -1,7 +1,8 @@
 """Muon (Jordan et al. 2024) for many small matrices on a CPU.
 
-Like `torch.optim.Muon`, but matrices of one shape take a step together and in single precision: on a CPU the half
-precision of torch's, one matrix at a time, costs as much as half of the forward and backward pass.
+The formula of `torch.optim.Muon`, but matrices of one shape take a step together and in single precision. On a CPU
+torch's, one matrix at a time and in half precision, takes up to a third of the forward and backward pass, and loses the
+small singular values of a gradient (docs/training.md has figures).
 """
 
 from __future__ import annotations

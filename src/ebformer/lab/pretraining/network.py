@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ebformer.lab.pretraining.attention import linear_attention, softmax_attention
 from ebformer.networks.architecture import Architecture, stabilised, token_features
+from ebformer.networks.constants import LAYER_NORM_EPSILON
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class Tokens:
         return Tokens(**{name: tensor.to(device) for name, tensor in vars(self).items()})
 
 
+def layer_norm(width: int) -> nn.LayerNorm:
+    return nn.LayerNorm(width, LAYER_NORM_EPSILON)
+
+
 class Attention(nn.Module):
     """Multi-head attention among the tokens of each tally: h [T, d] gives [T, d]."""
 
@@ -83,16 +88,16 @@ class WeightSet(nn.Module):
 
     def __init__(self, architecture: Architecture) -> None:
         super().__init__()
-        self.norm1, self.attention = nn.LayerNorm(architecture.width), Attention(architecture)
+        self.norm1, self.attention = layer_norm(architecture.width), Attention(architecture)
         if architecture.mlp:
-            self.norm2, self.mlp = nn.LayerNorm(architecture.width), Mlp(architecture.width)
+            self.norm2, self.mlp = layer_norm(architecture.width), Mlp(architecture.width)
 
     def forward(self, h: Tensor, tokens: Tokens, gain: float) -> Tensor:
         h = torch.add(h, self.attention(self.norm1(h), tokens), alpha=gain)
         return torch.add(h, self.mlp(self.norm2(h)), alpha=gain) if hasattr(self, "mlp") else h
 
 
-class Network(nn.Module):
+class TransformerModule(nn.Module):
     """Tokens in, one estimate of theta per token [T] out; `state_dict()` has the arrays of `Architecture.shapes()`."""
 
     def __init__(self, architecture: Architecture) -> None:
@@ -100,7 +105,7 @@ class Network(nn.Module):
         self.architecture = architecture
         self.embed = nn.Linear(architecture.features, architecture.width)
         self.sets = nn.ModuleList(WeightSet(architecture) for _ in range(architecture.weight_sets))
-        self.norm, self.head = nn.LayerNorm(architecture.width), nn.Linear(architecture.width, 1)
+        self.norm, self.head = layer_norm(architecture.width), nn.Linear(architecture.width, 1)
         for name, parameter in self.named_parameters():
             if parameter.ndim == 2:
                 nn.init.xavier_uniform_(parameter)

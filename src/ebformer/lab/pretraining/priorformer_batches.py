@@ -16,28 +16,20 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 from torch import Tensor
 
-from ebformer.lab.pretraining.priorformer_worlds import LARGEST, Draw
-from ebformer.networks.grid import (
-    LOWEST,
-    PER_CELL,
-    SPACING,
-    atoms,
-    coordinate,
-    extent,
-    rate,
-    relative_likelihood,
-)
+from ebformer.lab.pretraining.priorformer_worlds import LARGEST_RATE, Draw
+from ebformer.networks.constants import PER_CELL
+from ebformer.networks.grid import LOWEST, SPACING, atoms, coordinate, extent, middles, rate, relative_likelihood
 
 Floats = NDArray[Any]
 
-FINENESS = 3
+PER_ATOM = 3
 """Points of the fine grid per atom: priors are laid on it with their mean kept."""
 PICKS = 12
 """Units per tally whose whole posterior is compared; the mean is compared for all."""
 
 
 @dataclass(frozen=True)
-class Batch:
+class GridBatch:
     """b tallies on the union of their stretches of the grid: j cells, a = 4 j atoms, m distinct observations."""
 
     x: NDArray[np.int64]
@@ -70,7 +62,7 @@ class Batch:
 
 def fine_atoms(count: int) -> Floats:
     """The first points of the fine grid."""
-    theta = rate(LOWEST + SPACING / FINENESS * np.arange(count))
+    theta = rate(LOWEST + SPACING / PER_ATOM * np.arange(count))
     theta[0] = 0.0
     return theta
 
@@ -78,8 +70,8 @@ def fine_atoms(count: int) -> Floats:
 @functools.cache
 def table() -> NDArray[np.float32]:
     """The relative likelihood of every count under every point of the fine grid; [counts, points]."""
-    points = int((float(coordinate(np.array(LARGEST))) - LOWEST) / SPACING * FINENESS) + 3 * FINENESS * PER_CELL
-    counts = np.arange(columns(LARGEST))
+    points = int((float(coordinate(np.array(LARGEST_RATE))) - LOWEST) / SPACING * PER_ATOM) + 3 * PER_ATOM * PER_CELL
+    counts = np.arange(columns(LARGEST_RATE))
     return single(relative_likelihood(counts, fine_atoms(points)).T)
 
 
@@ -105,13 +97,13 @@ def make_batch(
     draws: list[Draw],
     n: NDArray[np.int64],
     exposure: Floats | None = None,
-) -> Batch:
+) -> GridBatch:
     """Draw one tally of n[b] units from each prior; with `exposure` [k] and n [k], n[k] units of each exposure.
 
     Exposures are divided by their mean over the units, and rates multiplied by it.
     """
     largest = max(float(draw.atoms.max()) for draw in draws)
-    points = min(table().shape[1], int((float(coordinate(np.array(largest))) - LOWEST) / SPACING * FINENESS) + 3)
+    points = min(table().shape[1], int((float(coordinate(np.array(largest))) - LOWEST) / SPACING * PER_ATOM) + 3)
     prior = np.stack([on_fine_grid(draw, points) for draw in draws]).astype(np.float32)
     fine = fine_atoms(points)
     if exposure is None:
@@ -143,17 +135,16 @@ def make_batch(
     stretch = np.array([extent(x[row > 0], t[row > 0]) for row in tally])
     first, last = int(stretch[:, 0].min()), int(stretch[:, 1].max())
     cell = np.arange(first, last)
-    u = LOWEST + SPACING * (PER_CELL * cell + (PER_CELL - 1) / 2)
 
     picked = np.stack([rng.choice(len(x), PICKS, p=row / row.sum()) for row in tally])
     fine_posterior = prior[:, None, :] * fine_likelihood[picked]
     fine_posterior /= fine_posterior.sum(axis=-1, keepdims=True)
-    return Batch(
+    return GridBatch(
         x=x,
         exposure=t,
         likelihood=tensor(single(relative_likelihood(x, atoms(first, last), t))),
         theta=tensor(atoms(first, last)),
-        u=tensor(u),
+        u=tensor(middles(first, last)),
         share=tensor(tally / total),
         n=tensor(total[:, 0]),
         inside=torch.as_tensor((cell >= stretch[:, :1]) & (cell < stretch[:, 1:])),
@@ -170,13 +161,13 @@ def distribution(fine: Floats, first: int, last: int) -> Floats:
 
     A fine point counts to its nearest atom; what lies beyond the ends counts to the outermost atoms.
     """
-    start = first * FINENESS - FINENESS // 2
-    padded = np.zeros((*fine.shape[:-1], (last - first) * FINENESS), dtype=fine.dtype)
+    start = first * PER_ATOM - PER_ATOM // 2
+    padded = np.zeros((*fine.shape[:-1], (last - first) * PER_ATOM), dtype=fine.dtype)
     low, high = max(0, start), min(fine.shape[-1], start + padded.shape[-1])
     if high > low:
         padded[..., low - start : high - start] = fine[..., low:high]
     padded[..., 0] += fine[..., :low].sum(axis=-1)
-    return np.cumsum(padded.reshape(*fine.shape[:-1], last - first, FINENESS).sum(axis=-1), axis=-1)
+    return np.cumsum(padded.reshape(*fine.shape[:-1], last - first, PER_ATOM).sum(axis=-1), axis=-1)
 
 
 def tensor(array: Floats) -> Tensor:

@@ -9,19 +9,44 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ebformer.lab.pretraining.priorformer_batches import Batch
+from ebformer.lab.pretraining.priorformer_batches import GridBatch
+from ebformer.networks.constants import (
+    GAP_UNIT,
+    LARGEST_GAP,
+    LARGEST_LOG_COUNT,
+    LARGEST_LOG_FACTOR,
+    LEAST_LOG_COUNT,
+    LOG_COUNT_UNIT,
+    PER_CELL,
+    RMS_NORM_EPSILON,
+    SURPRISE_UNIT,
+    TRACK_FEATURES,
+)
 from ebformer.networks.em_track import CHECK, LARGEST_PULL, LEAST_PULL, LOWEST_LOG_WEIGHT, STRIDE, momentum
-from ebformer.networks.grid import PER_CELL, SPACING
+from ebformer.networks.grid import BEND, SPACING
 from ebformer.networks.kernels import FAR
-from ebformer.networks.priorformer import LARGEST_LOG_N, MOST_SMOOTHED, SMOOTHED
-from ebformer.networks.priorformer_block import STATIC_FEATURES, TRACK_FEATURES, PriorformerConfig
+from ebformer.networks.priorformer import (
+    DECAYS,
+    LARGEST_LOG_N,
+    LEAST_LOG_NEAR,
+    LEAST_MASS,
+    LEAST_VARIANCE,
+    LOG_N_UNIT,
+    MOST_SMOOTHED,
+    SMOOTHED,
+)
+from ebformer.networks.priorformer_block import STATIC_FEATURES, PriorformerConfig
+
+
+def log_factor(d: Tensor) -> Tensor:
+    return d.log().clamp(-LARGEST_LOG_FACTOR, LARGEST_LOG_FACTOR)
 
 
 def rms_norm(h: Tensor) -> Tensor:
-    return h * torch.rsqrt(h.square().mean(-1, keepdim=True) + 1e-6)
+    return h * torch.rsqrt(h.square().mean(-1, keepdim=True) + RMS_NORM_EPSILON)
 
 
-class Block(nn.Module):
+class BlockModule(nn.Module):
     """Read the state of both tracks into every cell, attend to nearby cells, and propose a step for each atom."""
 
     def __init__(self, config: PriorformerConfig) -> None:
@@ -51,15 +76,15 @@ class Block(nn.Module):
         return h, self.head(rms_norm(h))
 
 
-class PriorformerNetwork(nn.Module):
+class PriorformerModule(nn.Module):
     """A batch of tallies to log-weights [b, a] of the atoms, after every block; the last, smoothed, is the answer."""
 
     def __init__(self, config: PriorformerConfig) -> None:
         super().__init__()
         self.config = config
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.blocks))
+        self.blocks = nn.ModuleList(BlockModule(config) for _ in range(config.blocks))
 
-    def forward(self, batch: Batch) -> list[Tensor]:
+    def forward(self, batch: GridBatch) -> list[Tensor]:
         share, likelihood = batch.share, batch.likelihood
         transposed, squared = likelihood.T.contiguous(), (likelihood * likelihood).T.contiguous()
         b, j = batch.inside.shape
@@ -82,7 +107,7 @@ class PriorformerNetwork(nn.Module):
             em = flat + factor(flat)[2].log() + outside_atoms
             f, ratio, d = factor(em)
             variance = ((ratio / f) @ squared - d * d).clamp_min(0.0)
-            precision = torch.sqrt(log_n.exp() / (variance + 0.05))
+            precision = torch.sqrt(log_n.exp() / (variance + LEAST_VARIANCE))
             velocity, run = torch.zeros_like(em), torch.zeros(b, 1)
             static = self.static_features(batch, em, log_n)
         own = em
@@ -94,20 +119,18 @@ class PriorformerNetwork(nn.Module):
                 em = torch.log_softmax(em.clamp_min(LOWEST_LOG_WEIGHT) + outside_atoms, -1)
                 em_d = factor(em)[2]
             d = factor(own)[2]
-            gradient = d.log().clamp(-3.0, 3.0)
+            gradient, gap = log_factor(d), (em - own).clamp(-LARGEST_GAP, LARGEST_GAP)
             tracks = [
-                (own + log_n).clamp(-5.0, 12.0) / 4.0,
-                (em + log_n).clamp(-5.0, 12.0) / 4.0,
+                *(t.add(log_n).clamp(LEAST_LOG_COUNT, LARGEST_LOG_COUNT) / LOG_COUNT_UNIT for t in (own, em)),
                 gradient,
-                em_d.log().clamp(-3.0, 3.0),
-                torch.asinh((d - 1.0) * precision) / 2.0,
-                torch.asinh((em_d - 1.0) * precision) / 2.0,
-                (em - own).clamp(-8.0, 8.0) / 4.0,
+                log_factor(em_d),
+                *(torch.asinh((each - 1.0) * precision) / SURPRISE_UNIT for each in (d, em_d)),
+                gap / GAP_UNIT,
             ]
             features = torch.cat([*(track.view(b, j, PER_CELL) for track in tracks), static], -1)
             h, step_of = block(h, features, far, distance)
             along, towards, shift = step_of.view(b, j, 3, PER_CELL).permute(2, 0, 1, 3).reshape(3, b, -1)
-            own = own + (1.0 + along) * gradient + torch.sigmoid(towards) * (em - own).clamp(-8.0, 8.0) + shift
+            own = own + (1.0 + along) * gradient + torch.sigmoid(towards) * gap + shift
             own = own + outside_atoms
             own = (own - own.amax(-1, keepdim=True).detach()).clamp_min(LOWEST_LOG_WEIGHT) + outside_atoms
             own = torch.log_softmax(own, -1)
@@ -116,21 +139,22 @@ class PriorformerNetwork(nn.Module):
         return answers
 
     @staticmethod
-    def static_features(batch: Batch, em: Tensor, log_n: Tensor) -> Tensor:
+    def static_features(batch: GridBatch, em: Tensor, log_n: Tensor) -> Tensor:
         """What no block changes: units near the cell, log n, and where the cell lies; [b, j, STATIC_FEATURES]."""
         b, j = batch.inside.shape
-        near = em.exp().view(b, j, PER_CELL).sum(-1).clamp_min(1e-9).log() + log_n
-        root = torch.where(batch.u >= 0.5, batch.u, 0.5 * torch.exp(2.0 * batch.u.clamp_max(0.5) - 1.0))
+        near = em.exp().view(b, j, PER_CELL).sum(-1).clamp_min(LEAST_MASS).log() + log_n
+        low = batch.u.clamp_max(BEND)
+        root = torch.where(batch.u >= BEND, batch.u, BEND * torch.exp(low / BEND - 1.0))
         columns = [
-            near.clamp(-3.0, 12.0) / 4.0,
-            log_n.expand(b, j) / 10.0,
-            *(value.expand(b, j) for value in (torch.exp(-root), torch.exp(-root / 4), torch.exp(-root / 16))),
-            batch.u.clamp_max(0.5).expand(b, j),
+            near.clamp(LEAST_LOG_NEAR, LARGEST_LOG_COUNT) / LOG_COUNT_UNIT,
+            log_n.expand(b, j) / LOG_N_UNIT,
+            *(torch.exp(root / -scale).expand(b, j) for scale in DECAYS),
+            low.expand(b, j),
         ]
         return torch.stack(columns, -1)
 
 
-def smoothed(batch: Batch, log_weights: Tensor) -> Tensor:
+def smoothed(batch: GridBatch, log_weights: Tensor) -> Tensor:
     """`priorformer.smoothed` for every tally within its own cells: log-weights [b, a] to log-weights."""
     weights, inside = log_weights.exp(), batch.inside.repeat_interleave(PER_CELL, 1)
     positive = batch.theta > 0.0
@@ -159,7 +183,7 @@ def accelerated_em(
 
 def grown(state: dict[str, Tensor], config: PriorformerConfig) -> dict[str, Tensor]:
     """A trained state followed by as many fresh blocks as `config` has more, which at first hardly move a weight."""
-    network = PriorformerNetwork(config)
+    network = PriorformerModule(config)
     with torch.no_grad():
         for block in network.blocks:
             bias = block.get_parameter("head.bias")

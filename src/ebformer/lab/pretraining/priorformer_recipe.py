@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ebformer.lab.pretraining.loop import Row, Task, Training, train
-from ebformer.lab.pretraining.priorformer_batches import Batch, columns, make_batch
-from ebformer.lab.pretraining.priorformer_network import PriorformerNetwork, grown
-from ebformer.lab.pretraining.priorformer_worlds import LARGEST, draw_priors, log_uniform, theta_max
+from ebformer.lab.pretraining.priorformer_batches import GridBatch, columns, make_batch
+from ebformer.lab.pretraining.priorformer_network import PriorformerModule, grown
+from ebformer.lab.pretraining.priorformer_worlds import LARGEST_RATE, draw_priors, theta_max
+from ebformer.lab.worlds.base import log_uniform
 from ebformer.networks import weights as weights_file
 from ebformer.networks.grid import SPACING
 from ebformer.networks.priorformer_block import PriorformerConfig
@@ -69,7 +70,7 @@ class PriorformerRecipe:
     posterior_weight: float = 2.0
     """Weight of the distance between answered and exact posteriors, relative to the distance between their means."""
 
-    def draw(self, rng: np.random.Generator) -> Batch:
+    def draw(self, rng: np.random.Generator) -> GridBatch:
         """One batch, a function of the generator alone."""
         n = sample_size(rng, self.sizes)
         column = bisect(self.worlds_change_at, n)
@@ -83,7 +84,7 @@ class PriorformerRecipe:
         draws = draw_priors(rng, np.minimum(theta_max(rng) * vary, 500.0), worlds)
         return make_batch(rng, draws, np.full(self.tallies, n))
 
-    def loss(self, network: PriorformerNetwork, batch: Batch) -> Tensor:
+    def loss(self, network: PriorformerModule, batch: GridBatch) -> Tensor:
         """Root mean regret of each world's tallies, every block's answer counted, plus the distance of posteriors.
 
         The root is taken of the mean over a batch that shares n, not tally by tally: then the best answer remains the
@@ -112,7 +113,7 @@ def exposures(rng: np.random.Generator, n: int, largest: float) -> tuple[NDArray
     return t, rng.multinomial(n - len(t), parts / parts.sum()) + 1
 
 
-def regret(batch: Batch, log_weights: Tensor) -> Tensor:
+def regret(batch: GridBatch, log_weights: Tensor) -> Tensor:
     """sum_x (N(x)/n) (E_answer[theta | x] - E_G[theta | x])^2 over a typical rate: [b].
 
     Typical is half-way, geometrically, between the mean rate of the tally and that of the batch.
@@ -123,12 +124,12 @@ def regret(batch: Batch, log_weights: Tensor) -> Tensor:
     return (batch.share * (estimate - batch.bayes).square()).sum(-1) / typical_rate(batch)
 
 
-def typical_rate(batch: Batch) -> Tensor:
+def typical_rate(batch: GridBatch) -> Tensor:
     """What regrets are measured in: sqrt(mean rate of the tally x mean rate of the batch), [b]."""
     return torch.sqrt((batch.mean + 0.05) * (batch.mean.mean() + 0.05))
 
 
-def posterior_distance(batch: Batch, log_weights: Tensor) -> Tensor:
+def posterior_distance(batch: GridBatch, log_weights: Tensor) -> Tensor:
     """The integrated squared difference of posterior distribution functions, averaged over the picked units: [b].
 
     This is the excess of the continuous ranked probability score, a proper score, in units of the noise.
@@ -147,7 +148,7 @@ def root_mean(values: Tensor, world: NDArray[np.str_]) -> Tensor:
     return total
 
 
-def held_out(rng: np.random.Generator, tallies: int = 48) -> dict[str, Batch]:
+def held_out(rng: np.random.Generator, tallies: int = 48) -> dict[str, GridBatch]:
     """Fresh tallies on [0, 50] to watch a run by, one batch per world and sample size."""
     top = np.full(tallies, 50.0)
     return {
@@ -157,7 +158,7 @@ def held_out(rng: np.random.Generator, tallies: int = 48) -> dict[str, Batch]:
     }
 
 
-def watched(network: PriorformerNetwork, batches: dict[str, Batch]) -> dict[str, float]:
+def watched(network: PriorformerModule, batches: dict[str, GridBatch]) -> dict[str, float]:
     """The regret of the network's answer in every held-out batch."""
     with torch.no_grad():
         return {
@@ -172,11 +173,11 @@ def run(
     training: Training,
     start: dict[str, Tensor] | None = None,
     watch: Callable[[Row], None] = lambda row: None,
-) -> PriorformerNetwork:
+) -> PriorformerModule:
     """Train in a folder, from fresh weights or from a state, of fewer blocks perhaps; a killed run is continued."""
     torch.set_flush_denormal(True)
     torch.manual_seed(training.seed)
-    network = PriorformerNetwork(recipe.config)
+    network = PriorformerModule(recipe.config)
     if start is not None:
         network.load_state_dict(grown(start, recipe.config))
     batches = held_out(np.random.default_rng(99))
@@ -190,5 +191,5 @@ def ship(folder: Path, recipe: PriorformerRecipe, path: Path, provenance: dict[s
     arrays = {name: np.asarray(kept["average"][name]) for name in recipe.config.shapes()}
     last = kept["progress"]["log"][-1]
     taken = {"steps": int(last["step"]), "seconds": last["seconds"], "torch": str(torch.__version__)}
-    trained = {"range": {"x": [0, columns(LARGEST)], "n": [1, 2_000_000]}, "recipe": asdict(recipe)}
+    trained = {"range": {"x": [0, columns(LARGEST_RATE)], "n": [1, 2_000_000]}, "recipe": asdict(recipe)}
     return weights_file.save(path, Weights(recipe.config, arrays, trained | taken | provenance))

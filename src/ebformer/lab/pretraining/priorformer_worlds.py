@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr
 
-from ebformer.lab.worlds.base import PaperThetaMax
+from ebformer.lab.worlds.base import PaperThetaMax, log_uniform
 from ebformer.lab.worlds.dirichlet import Dirichlet
 from ebformer.lab.worlds.neural import Neural
 
 Floats = NDArray[Any]
 
-LARGEST = 560.0
+LARGEST_RATE = 560.0
 """The largest rate of any training prior."""
 SMALLEST_THETA_MAX = 0.05
 PLACES = (np.arange(500) + 0.5) / 500
@@ -38,10 +38,6 @@ class Draw:
     world: str
     atoms: Floats
     weights: Floats
-
-
-def log_uniform(rng: np.random.Generator, low: float, high: float, size: int | None = None) -> Any:
-    return np.exp(rng.uniform(np.log(low), np.log(high), size))
 
 
 def theta_max(rng: np.random.Generator) -> float:
@@ -135,9 +131,9 @@ def everyday(rng: np.random.Generator, top: float) -> Draw:
     if rng.random() < 0.3:
         zeros = rng.random()
         atoms, weights = np.append(atoms, 0.0), np.append(weights * (1 - zeros), zeros)
-    kept = atoms <= min(2 * top, LARGEST)
+    kept = atoms <= min(2 * top, LARGEST_RATE)
     kept[np.argmin(atoms)] = True
-    return Draw("everyday", np.minimum(atoms[kept], LARGEST), weights[kept] / weights[kept].sum())
+    return Draw("everyday", np.minimum(atoms[kept], LARGEST_RATE), weights[kept] / weights[kept].sum())
 
 
 def edged(rng: np.random.Generator, top: float) -> Draw:

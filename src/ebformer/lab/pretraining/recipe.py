@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -10,14 +10,15 @@ import torch
 from torch import Tensor
 
 from ebformer.errors import InputError
-from ebformer.lab.pretraining.batches import LARGEST, Tallies, draw_tallies, draw_units, log_uniform
+from ebformer.lab.pretraining.batches import GRID_END, Tallies, draw_tallies, draw_units
 from ebformer.lab.pretraining.loop import Row, Task, Training
-from ebformer.lab.pretraining.network import Network, Tokens
-from ebformer.lab.worlds.base import Floats, PaperThetaMax, Priors, World
+from ebformer.lab.pretraining.network import Tokens, TransformerModule
+from ebformer.lab.worlds.base import Floats, PaperThetaMax, Priors, World, log_uniform
 from ebformer.lab.worlds.dirichlet import Dirichlet
-from ebformer.lab.worlds.mixture import Mixture
+from ebformer.lab.worlds.mixture import MixtureOfWorlds
 from ebformer.lab.worlds.neural import Neural
 from ebformer.networks.architecture import Architecture
+from ebformer.networks.config import refuse_unknown
 
 Targets = Literal["exact", "theta"]
 
@@ -25,7 +26,7 @@ WORLDS: dict[str, World] = {"neural": Neural(), "dirichlet": Dirichlet(alpha=50.
 
 
 @dataclass(frozen=True)
-class Batch:
+class TokenBatch:
     """What one step learns from: the loss is sum(weight * (answer - target)^2)."""
 
     tokens: Tokens
@@ -92,8 +93,10 @@ class Recipe:
     def __post_init__(self) -> None:
         if not self.worlds or not set(self.worlds) <= set(WORLDS):
             raise InputError(f"the worlds are {', '.join(self.worlds) or 'none'}: choose from {', '.join(WORLDS)}")
-        if self.theta_max is not None and not 0 < self.theta_max <= LARGEST:
-            raise InputError(f"theta_max is {self.theta_max:g}: give a positive number of at most {LARGEST:g}, or null")
+        if self.theta_max is not None and not 0 < self.theta_max <= GRID_END:
+            raise InputError(
+                f"theta_max is {self.theta_max:g}: give a positive number of at most {GRID_END:g}, or null"
+            )
         if not 1 <= self.n[0] <= self.n[1]:
             raise InputError(f"n goes from {self.n[0]} to {self.n[1]}: give two bounds, from 1 on and in order")
         if self.targets not in get_args(Targets):
@@ -103,15 +106,15 @@ class Recipe:
     def world(self) -> World:
         """The mixture of worlds with its theta_max."""
         law = Thinned(self.knee) if self.theta_max is None else self.theta_max
-        return Mixture(theta_max=law, worlds=tuple(WORLDS[name] for name in self.worlds))
+        return MixtureOfWorlds(theta_max=law, worlds=tuple(WORLDS[name] for name in self.worlds))
 
-    def draw(self, rng: np.random.Generator) -> Batch:
+    def draw(self, rng: np.random.Generator) -> TokenBatch:
         """One batch, a function of the generator alone."""
         priors = self.world.draw_many(rng, self.tallies)
         if self.one_prior:
             base, weights = priors.atoms[:1] / priors.theta_max[0], priors.weights[:1]
             priors = Priors(base * priors.theta_max[:, None], weights.repeat(self.tallies, 0), priors.theta_max)
-        n = log_uniform(*self.n, self.tallies, rng)
+        n = np.rint(log_uniform(rng, *self.n, self.tallies)).astype(np.int64)
         if self.collapsed and self.targets == "exact":
             tallies = draw_tallies(priors, n, rng)
         else:
@@ -119,15 +122,15 @@ class Recipe:
         weights = np.ones(self.tallies) if self.theta_max else Thinned(self.knee).weights(priors.theta_max)
         return self.batch(tallies, weights)
 
-    def batch(self, tallies: Tallies, weights: Floats) -> Batch:
+    def batch(self, tallies: Tallies, weights: Floats) -> TokenBatch:
         """Tallies as tensors, each with its weight in the loss."""
         told = replace(self.architecture, largest_n=np.inf)
         tokens = Tokens.of(told, tallies.x, tallies.multiplicity, tallies.lengths)
         scale = (tallies.mean + 0.25) ** self.theta_power * tallies.n**-self.n_power
         weight = tokens.share * torch.from_numpy((weights / scale / len(scale)).astype(np.float32))[tokens.tally]
-        return Batch(tokens, torch.from_numpy(tallies.target.astype(np.float32)), weight)
+        return TokenBatch(tokens, torch.from_numpy(tallies.target.astype(np.float32)), weight)
 
-    def task(self, tallies_per_cell: int = 128) -> Task[Batch, Network]:
+    def task(self, tallies_per_cell: int = 128) -> Task[TokenBatch, TransformerModule]:
         """For the loop: fresh batches, their loss, and the mean regret on held-out tallies of each world and size."""
         rng = np.random.default_rng(20_000 + self.training.seed)
         theta_max = 50.0 if self.theta_max is None else self.theta_max
@@ -140,7 +143,7 @@ class Recipe:
                 cells[f"{name}_{n}"] = tokens, torch.from_numpy(tallies.target)
 
         @torch.no_grad()
-        def evaluate(network: Network) -> Row:
+        def evaluate(network: TransformerModule) -> Row:
             return {cell: regret(network, tokens, bayes) for cell, (tokens, bayes) in cells.items()}
 
         return Task(self.draw, loss, evaluate)
@@ -152,9 +155,7 @@ class Recipe:
     @classmethod
     def from_description(cls, description: dict[str, Any]) -> Recipe:
         """The inverse of `describe`, also after a trip through JSON; unknown fields are refused."""
-        unknown = set(description) - {field.name for field in fields(cls)}
-        if unknown:
-            raise InputError(f"unknown recipe fields: {', '.join(sorted(unknown))}")
+        refuse_unknown(cls, description)
         training = dict(description["training"])
         nested = {
             "architecture": Architecture.from_description(description["architecture"]),
@@ -166,14 +167,14 @@ class Recipe:
         return cls(**description | nested)
 
 
-def loss(network: Network, batch: Batch) -> Tensor:
+def loss(network: TransformerModule, batch: TokenBatch) -> Tensor:
     """The weighted squared distance of the answers to their targets."""
     device = network.head.weight.device
     answer: Tensor = network(batch.tokens.to(device))
     return (batch.weight.to(device) * (answer - batch.target.to(device)) ** 2).sum()
 
 
-def regret(network: Network, tokens: Tokens, bayes: Tensor) -> float:
+def regret(network: TransformerModule, tokens: Tokens, bayes: Tensor) -> float:
     """The mean over tallies of sum_x (multiplicity / n) (answer - bayes)^2."""
     device = network.head.weight.device
     answer = network(tokens.to(device)).double().cpu()

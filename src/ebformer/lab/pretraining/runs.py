@@ -18,7 +18,7 @@ from torch import nn
 from ebformer.atomic import replacing
 from ebformer.errors import InputError
 from ebformer.lab.pretraining.loop import Row, train
-from ebformer.lab.pretraining.network import Network
+from ebformer.lab.pretraining.network import TransformerModule
 from ebformer.lab.pretraining.recipe import RECIPES, Recipe, loss
 from ebformer.networks import weights as weights_file
 from ebformer.networks import zoo
@@ -75,7 +75,7 @@ def _begin(folder: Path, recipe: Recipe, minutes: float | None, resume: bool) ->
 
 def seconds_per_step(recipe: Recipe) -> float:
     """How long a step takes here, from a few on throw-away weights; the first ones compile and fill the caches."""
-    rng, network, ends = np.random.default_rng(0), Network(recipe.architecture), []
+    rng, network, ends = np.random.default_rng(0), TransformerModule(recipe.architecture), []
     for _ in range(10):
         loss(network, recipe.draw(rng)).backward()  # type: ignore[no-untyped-call]
         ends.append(time.monotonic())
@@ -87,10 +87,10 @@ def run(
     recipe: Recipe,
     device: str = "cpu",
     watch: Callable[[Row], None] = lambda row: None,
-) -> Network:
+) -> TransformerModule:
     """Train by the recipe, from fresh weights or from those of other networks, or continue what the folder holds."""
     torch.manual_seed(recipe.training.seed)
-    network = Network(recipe.architecture)
+    network = TransformerModule(recipe.architecture)
     if recipe.start and not (folder / "state.pt").exists():
         network.load_state_dict(mean_of([arrays_of(name, folder.parent, recipe.architecture) for name in recipe.start]))
     return train(network.to(device), recipe.task(), recipe.training, folder, watch=watch, evaluate_every=250)
@@ -127,14 +127,14 @@ def mean_of(several: list[Arrays]) -> Arrays:
     return {name: torch.stack([arrays[name] for arrays in several]).mean(0) for name in several[0]}
 
 
-def averaged(folder: Path) -> tuple[Recipe, Network, list[Row]]:
+def averaged(folder: Path) -> tuple[Recipe, TransformerModule, list[Row]]:
     """The recipe of a run, its averaged network as of the last checkpoint, and its log."""
     state = folder / "state.pt"
     if not state.exists():
         raise InputError(f"{folder} holds no checkpoint: train there first")
     recipe = Recipe.from_description(json.loads((folder / "recipe.json").read_text()))
     kept = torch.load(state, map_location="cpu", weights_only=True)
-    network = Network(recipe.architecture)
+    network = TransformerModule(recipe.architecture)
     network.load_state_dict(kept["average"])
     return recipe, network, kept["progress"]["log"]
 

@@ -18,7 +18,7 @@ import torch
 from optuna.storages.journal import JournalFileBackend, JournalStorage
 
 from ebformer.lab.pretraining.loop import Row, train
-from ebformer.lab.pretraining.network import Network
+from ebformer.lab.pretraining.network import TransformerModule
 from ebformer.lab.pretraining.recipe import Recipe
 
 LAYERS, WIDTHS, HEADS = (6, 12, 18, 24, 48), (32, 64), (4, 8, 16, 32)
@@ -62,7 +62,7 @@ def objective(trial: optuna.Trial, base: Recipe, folder: Path, rung: int) -> flo
             if trial.should_prune():
                 raise optuna.TrialPruned
 
-    network = Network(recipe.architecture)
+    network = TransformerModule(recipe.architecture)
     task = recipe.task()
     place = folder / f"trial{trial.number}"
     best = train(network, task, recipe.training, place, watch=watch, log_every=rung, evaluate_every=rung)

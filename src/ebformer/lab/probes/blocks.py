@@ -12,7 +12,7 @@ from ebformer.bayes.marginal import bayes_rule, log_marginal
 from ebformer.estimators.npmle.estimator import Npmle
 from ebformer.lab.arena.losses import Truth
 from ebformer.lab.worlds.base import World
-from ebformer.networks.priorformer import Priorformer
+from ebformer.networks.priorformer import PriorformerNetwork
 from ebformer.networks.priorformer_block import PriorformerConfig
 from ebformer.networks.weights import Weights
 from ebformer.prior import Prior
@@ -59,10 +59,10 @@ def watch(
     return findings
 
 
-def cut_off(weights: Weights[PriorformerConfig], blocks: int) -> Priorformer:
+def cut_off(weights: Weights[PriorformerConfig], blocks: int) -> PriorformerNetwork:
     """The network without the blocks after the first so many."""
     config = replace(weights.config, blocks=blocks)
-    return Priorformer(Weights(config, {name: weights.arrays[name] for name in config.shapes()}))
+    return PriorformerNetwork(Weights(config, {name: weights.arrays[name] for name in config.shapes()}))
 
 
 def _measured(answer: Prior, truth: Prior, tally: Tally, top: float) -> tuple[float, float, float, float]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
 from ebformer.lab.arena.losses import Truth
 from ebformer.lab.probes.linear import Prober, ceiling, r_squared
 from ebformer.lab.probes.targets import Target, targets

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
+from ebformer.networks.constants import LAYER_NORM_EPSILON
 
 FAINTEST = 1e-6
 """Directions in which activations vary less than this, relative to the strongest, are the rounding of float32."""
@@ -105,7 +106,7 @@ def ceiling(target: Floats, weight: Floats, spread: Floats | float) -> float:
 def normalised(activations: Floats) -> Floats:
     """Layer norm without its affine map, which the linear map absorbs."""
     centred = activations - activations.mean(axis=-1, keepdims=True)
-    return np.asarray(centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5))
+    return np.asarray(centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + LAYER_NORM_EPSILON))
 
 
 def gelu(x: Floats) -> Floats:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats, bayes_rule, log_marginal, posterior
+from ebformer.bayes.marginal import bayes_rule, log_marginal, posterior
+from ebformer.distributions import Floats
 from ebformer.estimators.npmle.estimator import Npmle
 from ebformer.networks.architecture import stabilised
 from ebformer.prior import Prior

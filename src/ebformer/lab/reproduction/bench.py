@@ -16,14 +16,16 @@ from ebformer.estimators import catalogue
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import estimator
 from ebformer.lab.arena import Arena, Loss, draw_trials
+from ebformer.lab.arena.table import REAL
 from ebformer.lab.arena.table import read as read_losses
 from ebformer.lab.arena.timing import time_estimators
-from ebformer.lab.fielddata import Holdout, Score, baseball, books, evaluate, hockey
+from ebformer.lab.fielddata import Holdout, baseball, books, evaluate, hockey
 from ebformer.lab.fielddata.sources import data_folder
 from ebformer.lab.probes.blocks import BlockFinding, watch
 from ebformer.lab.probes.experiment import Finding, probe, transformer_activations, untrained
 from ebformer.lab.reproduction import training_worlds
 from ebformer.lab.reproduction.store import Store, digest
+from ebformer.lab.rows import Format
 from ebformer.lab.theorems.constructions import RegretPoint, vanishing_regret
 from ebformer.lab.worlds import Dirichlet, LeastFavourable, Multinomial, Neural, World
 from ebformer.networks import zoo
@@ -158,10 +160,10 @@ class Bench:
             ]
 
         made_of = (self.scale.sizes, self.scale.timed, *map(_made_by, self.groups))
-        return self.store.kept("timings", Timed, made_of, run)
+        return self.store.kept("timings", Format.of(Timed), made_of, run)
 
     @cached_property
-    def scores(self) -> list[Score]:
+    def scores(self) -> list[Loss]:
         """Errors on hockey, baseball and books of every method that needs no theta_max."""
         files = sorted(path for path in data_folder(self.data_dir).rglob("*") if path.is_file())
         made_of = (
@@ -176,13 +178,13 @@ class Bench:
                 if fair:
                     found += self.store.kept(
                         f"scores-{data}-{name}",
-                        Score,
+                        REAL,
                         (*made_of, _made_by(name)),
                         partial(self._scored, load, fair),
                     )
         return found
 
-    def _scored(self, load: Callable[[], list[Holdout]], methods: Mapping[str, Estimator]) -> list[Score]:
+    def _scored(self, load: Callable[[], list[Holdout]], methods: Mapping[str, Estimator]) -> list[Loss]:
         return [score for batch in evaluate(load(), methods, jobs=self.scale.workers) for score in batch]
 
     def _field(self) -> dict[str, Callable[[], list[Holdout]]]:
@@ -214,7 +216,7 @@ class Bench:
                 for seed in range(self.scale.probe_seeds):
                     found += self.store.kept(
                         f"findings-{model}-{world.name}-{seed}",
-                        Finding,
+                        Format.of(Finding),
                         made_of,
                         partial(self._probed, model, world, seed),
                     )
@@ -233,7 +235,7 @@ class Bench:
         for world in (Neural(THETA_MAX), Multinomial(THETA_MAX), LeastFavourable(THETA_MAX)):
             found += self.store.kept(
                 f"blocks-{world.name}",
-                BlockFinding,
+                Format.of(BlockFinding),
                 (world, self.scale.probe_tallies, _made_by("priorformer")),
                 partial(watch, zoo.load("priorformer"), world, 0, priors=self.scale.probe_tallies),
             )
@@ -248,7 +250,7 @@ class Bench:
             return [Drawn(i, prior.mean, mmse(prior)) for i, prior in enumerate(priors)]
 
         count = max(50, self.scale.priors)
-        return self.store.kept("drawn", Drawn, (count,), run)
+        return self.store.kept("drawn", Format.of(Drawn), (count,), run)
 
     @cached_property
     def vanishing(self) -> list[RegretPoint]:
@@ -256,7 +258,7 @@ class Bench:
         sizes = [10**k for k in range(2, self.scale.largest_power + 1)]
         repeats = min(200, 10 * self.scale.probe_tallies)
         run = partial(vanishing_regret, ON_THE_LINE, 2.0, sizes, repeats, np.random.default_rng(0))
-        return self.store.kept("vanishing", RegretPoint, (sizes, repeats), run)
+        return self.store.kept("vanishing", Format.of(RegretPoint), (sizes, repeats), run)
 
 
 def _made_by(group: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
 from ebformer.lab.arena.summary import Cell, Interval, Paired, interval, pair
 from ebformer.lab.reproduction.bench import Bench
 from ebformer.lab.reproduction.compare import Comparison, Entry, compared, comparison_table, counted, paper, ratio, show

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
 from ebformer.lab.arena.summary import Interval, interval
-from ebformer.lab.figures.arena_tables import TextTable
+from ebformer.report.text_table import TextTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

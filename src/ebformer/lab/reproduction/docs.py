@@ -20,25 +20,17 @@ from ebformer.lab.reproduction.insight import (
     probe_word,
 )
 from ebformer.lab.reproduction.pages import Made, markdown, write
-from ebformer.lab.reproduction.store import write_rows
 
 BEGIN, END = "<!-- computed: begin -->", "<!-- computed: end -->"
 
 
 def write_docs(bench: Bench, made: Made, docs: Path) -> None:
-    """reproduction.md and its figures, the computed part of probes.md, and the two tables behind it."""
+    """reproduction.md and its figures, and the computed part of probes.md."""
     pictures = docs / "reproduction"
     pictures.mkdir(parents=True, exist_ok=True)
     write(docs / "reproduction.md", markdown(bench, made, pictures, "reproduction/"))
-    findings = [
-        f._replace(r2=round(f.r2, 4), linear_r2=round(f.linear_r2, 4), ceiling=round(f.ceiling, 4))
-        for f in bench.findings
-    ]
-    blocks = [BlockFinding(*f[:4], *(float(f"{number:.4g}") for number in f[4:])) for f in bench.blocks]
-    write_rows(findings, Finding, docs / "probes.csv")
-    write_rows(blocks, BlockFinding, docs / "blocks.csv")
     page = docs / "probes.md"
-    write(page, filled(page.read_text(encoding="utf-8"), computed(findings, blocks)))
+    write(page, filled(page.read_text(encoding="utf-8"), computed(bench.findings, bench.blocks)))
 
 
 def computed(findings: Sequence[Finding], blocks: Sequence[BlockFinding]) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ebformer.lab.arena.summary import interval
-from ebformer.lab.fielddata import summary
+from ebformer.lab.arena.summary import interval, pair_by_data
 from ebformer.lab.figures import fielddata_figures
 from ebformer.lab.reproduction.bench import Bench
 from ebformer.lab.reproduction.compare import Entry, beside, counted, named, paper
@@ -18,7 +17,7 @@ DIFFERENT = {
 
 def improvement(error: str, bench: Bench) -> Entry:
     """The table of percent improvements over the MLE, and the violins."""
-    tables, theirs = summary.pair(bench.scores, f"{error}_improvement"), paper(f"tab-{error}")
+    tables, theirs = pair_by_data(bench.scores, f"{error}_improvement"), paper(f"tab-{error}")
     found = {(row, name): interval(tables[row][name]) for row, of in theirs.items() for name in of}
 
     def ours(row: str, name: str) -> str:
@@ -50,9 +49,9 @@ def improvement(error: str, bench: Bench) -> Entry:
 
 def plackett_luce_real(error: str, bench: Bench) -> Entry:
     """A table of Plackett-Luce coefficients."""
-    return ranked(summary.pair(bench.scores, error), f"tab-pl-{error}", error.upper())
+    return ranked(pair_by_data(bench.scores, error), f"tab-pl-{error}", error.upper())
 
 
 def t_real(error: str, network: str, bench: Bench) -> Entry:
     """A table of p-values."""
-    return significance(summary.pair(bench.scores, error), network, f"tab-t-{error}-{network}", error.upper())
+    return significance(pair_by_data(bench.scores, error), network, f"tab-t-{error}-{network}", error.upper())

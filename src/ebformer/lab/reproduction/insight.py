@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats
+from ebformer.distributions import Floats
 from ebformer.lab.arena.summary import Interval, interval
 from ebformer.lab.figures import probe_figures, theorem_figures
-from ebformer.lab.figures.arena_tables import TextTable
 from ebformer.lab.figures.probe_figures import LABELS
 from ebformer.lab.probes.blocks import BlockFinding
 from ebformer.lab.probes.experiment import Finding
 from ebformer.lab.reproduction.bench import CONTROL, PROBED, Bench
 from ebformer.lab.reproduction.compare import NOT_THERE, Comparison, Entry, comparison_table, counted, paper, show
 from ebformer.lab.theorems.constructions import RegretPoint, clipped_robbins, robbins_transformer
+from ebformer.report.text_table import TextTable
 from ebformer.tally import Tally
 
 NOTICEABLE = 0.05

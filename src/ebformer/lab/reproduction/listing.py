@@ -6,16 +6,15 @@ from collections.abc import Sequence
 
 from ebformer.lab.reproduction.bench import SCALES
 from ebformer.lab.reproduction.items import Item, costs
+from ebformer.report.text_table import TextTable
 
 
-def listed(items: Sequence[Item]) -> str:
-    """One line per item, the whole at the end, and where the costs come from."""
-    rows: list[tuple[str, ...]] = [("ebformer reproduce --only ...", "the paper's", *SCALES, "")]
-    rows += [(item.key, item.where, *(shown(item.cost(scale)) for scale in SCALES), item.title) for item in items]
-    rows.append(("all of them", "", *(shown(sum(costs()[scale].values())) for scale in SCALES), ""))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([*lines, "", costs()["note"]])
+def listed(items: Sequence[Item]) -> TextTable:
+    """One row per item, the whole at the end, and where the costs come from."""
+    rows = [(item.key, item.title, item.where, *(shown(item.cost(scale)) for scale in SCALES)) for item in items]
+    rows.append(("all of them", "", "", *(shown(sum(costs()[scale].values())) for scale in SCALES)))
+    title = "ebformer reproduce --only ITEM, and what it takes at each --scale"
+    return TextTable(title, ("item", "", "the paper's", *SCALES), tuple(rows), (costs()["note"],))
 
 
 def shown(seconds: float) -> str:

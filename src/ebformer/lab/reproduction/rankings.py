@@ -74,7 +74,7 @@ def half_widths(fit: PlackettLuce, paired: Paired) -> dict[str, float]:
 def only(paired: Paired, names: tuple[str, ...]) -> Paired:
     """The table with some of its methods."""
     kept = [i for i, name in enumerate(paired.estimators) if name in names]
-    return Paired(tuple(paired.estimators[i] for i in kept), paired.priors, paired.values[:, kept])
+    return Paired(tuple(paired.estimators[i] for i in kept), paired.cases, paired.values[:, kept])
 
 
 def significance(tables: Mapping[str, Paired], network: str, item: str, what: str) -> Entry:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import NamedTuple
 
-from ebformer.atomic import replacing
-from ebformer.errors import InputError
+from ebformer.lab.journal import alone
+from ebformer.lab.rows import Format, Row
 
-Row = TypeVar("Row", bound=NamedTuple)
-SHOWING = ("cli", "report", "tables")
+SHOWING = ("cli", "report", "tables", "lab/commands", "lab/figures")
 """Parts of the package that show results or read tables, and make none."""
 
 
@@ -26,6 +24,9 @@ class Cost(NamedTuple):
     experiment: str
     file: str
     seconds: float
+
+
+COSTS = Format.of(Cost)
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,15 @@ class Store:
         digest = hashlib.sha256("\n".join(map(str, (code(), *made_of))).encode()).hexdigest()[:10]
         return self.folder / f"{name}.{digest}.csv"
 
-    def kept(self, name: str, kind: type[Row], made_of: Iterable[object], run: Callable[[], list[Row]]) -> list[Row]:
+    def kept(
+        self, name: str, format: Format[Row], made_of: Iterable[object], run: Callable[[], list[Row]]
+    ) -> list[Row]:
         """The rows of an experiment, run now unless they are there."""
         path = self.path(name, made_of)
         if not path.exists():
             with self.running(name, path):
-                write_rows(run(), kind, path)
-        return read_rows(path, kind)
+                format.write(run(), path)
+        return format.read(path)
 
     @contextmanager
     def running(self, name: str, path: Path) -> Iterator[None]:
@@ -56,26 +59,17 @@ class Store:
         before = _processor_seconds()
         yield
         _end_workers()
-        costs = read_rows(self.folder / "costs.csv", Cost) if (self.folder / "costs.csv").exists() else []
         spent = Cost(name.partition("-")[0], path.name, round(_processor_seconds() - before, 2))
-        write_rows([*(cost for cost in costs if cost.file != path.name), spent], Cost, self.folder / "costs.csv")
+        told = self.folder / "costs.csv"
+        earlier = [cost for cost in COSTS.read(told) if cost.file != path.name] if told.exists() else []
+        COSTS.write([*earlier, spent], told)  # in the order of time: of a file made again the last counts
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One run at a time: a second one on the same folder is refused, until the first process has ended, however."""
-        try:
-            import fcntl
-        except ImportError:  # Windows: two runs only do the same work twice, since files appear whole
-            yield
-            return
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise InputError(
-                    f"another `ebformer reproduce` is working in {self.folder}: wait for it, or choose another --output"
-                ) from error
+        complaint = f"another `ebformer reproduce` is working in {self.folder}: wait for it, or choose another --output"
+        with closing(alone(self.folder / "lock", complaint)):
             yield
 
 
@@ -83,8 +77,9 @@ class Store:
 def code() -> str:
     """SHA-256 of every source file that can change a number; what draws, prints and reads tables cannot."""
     package = Path(__file__).parents[2]
+    showing = {package / part for part in SHOWING}
     sources = [path for pattern in ("**/*.py", "**/*.c") for path in package.glob(pattern)]
-    return digest(sorted(path for path in sources if path.relative_to(package).parts[0] not in SHOWING))
+    return digest(sorted(path for path in sources if showing.isdisjoint(path.parents)))
 
 
 def digest(paths: Iterable[Path]) -> str:
@@ -93,24 +88,6 @@ def digest(paths: Iterable[Path]) -> str:
     for path in paths:
         found.update(hashlib.sha256(path.read_bytes()).digest())
     return found.hexdigest()
-
-
-def write_rows(rows: Iterable[Row], kind: type[Row], path: Path) -> None:
-    """Named tuples as CSV; floats keep every bit."""
-    with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(kind._fields)
-        writer.writerows(rows)
-
-
-def read_rows(path: Path, kind: type[Row]) -> list[Row]:
-    """What `write_rows` wrote."""
-    types: list[Any] = [get_type_hints(kind)[field] for field in kind._fields]
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = csv.reader(file)
-        if next(rows, None) != list(kind._fields):
-            raise InputError(f"{path} has not the columns {', '.join(kind._fields)}: delete it and run again")
-        return [kind._make(as_type(cell) for as_type, cell in zip(types, row, strict=True)) for row in rows]
 
 
 def _processor_seconds() -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebformer.bayes.marginal import Floats, mmse
+from ebformer.bayes.marginal import mmse
+from ebformer.distributions import Floats
 from ebformer.estimators.minimax import Minimax
 from ebformer.lab.arena.summary import Cell, Interval, interval, pair
 from ebformer.lab.arena.timing import Timing
@@ -23,6 +24,7 @@ from ebformer.lab.reproduction.compare import (
 )
 from ebformer.lab.reproduction.rankings import ranked, significance
 from ebformer.prior import Prior
+from ebformer.report.text_table import TextTable
 from ebformer.tally import Tally
 
 
@@ -207,5 +209,5 @@ def mixture_training(bench: Bench) -> Entry:
     for name in training_worlds.TRAINED_ON:
         of: list[Interval] = [interval(tables[Cell(world, 512)][name]) for world in ("neural", "dirichlet")]
         means.append((f"trained on {name}", *(f"{each.mean:.4g} ± {each.half_width:.2g}" for each in of)))
-    regrets = arena_tables.TextTable("Mean regret at n = 512", ("", "neural", "dirichlet"), tuple(means))
+    regrets = TextTable("Mean regret at n = 512", ("", "neural", "dirichlet"), tuple(means))
     return Entry(word, [comparison_table("Differences of mean regret, 12 layers, n = 512", rows), regrets])

@@ -8,6 +8,7 @@ from ebformer.errors import InputError
 from ebformer.estimators.pretrained import Pretrained
 
 FOLDER = Path(__file__).parent / "ablation"
+"""In the repository, not in the wheel: nothing but this table needs these weights."""
 TRAINED_ON = ("mixture", "neural", "dirichlet")
 
 
@@ -16,8 +17,8 @@ def networks(folder: Path = FOLDER) -> dict[str, Pretrained]:
     missing = [name for name in TRAINED_ON if not (folder / f"{name}.safetensors").exists()]
     if missing:
         raise InputError(
-            f"there is no {missing[0]}.safetensors in {folder.name} of ebformer.lab.reproduction: make it by "
-            f"`ebformer train ablation-{missing[0]}` and put its weights there under that name"
+            f"there is no {missing[0]}.safetensors in {folder}: take it from the repository of ebformer, or train it "
+            f"(`ebformer train ablation-{missing[0]}`) and put its weights there under that name"
         )
     return {name: Pretrained.load(folder / f"{name}.safetensors") for name in TRAINED_ON}
 

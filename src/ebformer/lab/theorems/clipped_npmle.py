@@ -13,8 +13,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ebformer.bayes.marginal import Floats, bayes_rule
+from ebformer.bayes.marginal import bayes_rule
 from ebformer.channels import POISSON
+from ebformer.distributions import Floats
 from ebformer.errors import ConvergenceError, InputError
 from ebformer.estimators.npmle.sample import Sample
 from ebformer.estimators.npmle.solver import maximise

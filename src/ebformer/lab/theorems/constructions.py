@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import pdtrc
 
-from ebformer.bayes.marginal import Floats, bayes_rule, log_marginal
+from ebformer.bayes.marginal import bayes_rule, log_marginal
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.prior import Prior
 from ebformer.tally import Tally

@@ -2,9 +2,9 @@
 
 from ebformer.lab.worlds.base import MEASURING, TRAINING, PaperThetaMax, Priors, ThetaMaxLaw, World
 from ebformer.lab.worlds.dirichlet import Dirichlet
-from ebformer.lab.worlds.everyday import FewAtoms, Gamma, LogNormal, PointMass, ZeroInflated, Zipf
+from ebformer.lab.worlds.everyday import FewAtoms, GammaWorld, LogNormal, PointMass, ZeroInflated, Zipf
 from ebformer.lab.worlds.least_favourable import LeastFavourable
-from ebformer.lab.worlds.mixture import Mixture
+from ebformer.lab.worlds.mixture import MixtureOfWorlds
 from ebformer.lab.worlds.multinomial import Multinomial
 from ebformer.lab.worlds.neural import Neural
 
@@ -13,12 +13,12 @@ WORLDS: dict[str, type[World]] = {
     for world in (
         Neural,
         Dirichlet,
-        Mixture,
+        MixtureOfWorlds,
         Multinomial,
         LeastFavourable,
         PointMass,
         FewAtoms,
-        Gamma,
+        GammaWorld,
         LogNormal,
         ZeroInflated,
         Zipf,
@@ -32,10 +32,10 @@ __all__ = [
     "WORLDS",
     "Dirichlet",
     "FewAtoms",
-    "Gamma",
+    "GammaWorld",
     "LeastFavourable",
     "LogNormal",
-    "Mixture",
+    "MixtureOfWorlds",
     "Multinomial",
     "Neural",
     "PaperThetaMax",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,11 @@ Floats = NDArray[np.float64]
 
 TRAINING, MEASURING = 4, 16
 """The fineness of `draw_many` and of `draw`; doubling the points of `draw` moves the Bayes rule by less than 1e-3."""
+
+
+def log_uniform(rng: np.random.Generator, low: float, high: float, size: int | tuple[int, ...] | None = None) -> Any:
+    """Numbers whose logarithm is uniform between those of two bounds; a single one without a size."""
+    return np.exp(rng.uniform(np.log(low), np.log(high), size))
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammainc, ndtr
 
-from ebformer.lab.worlds.base import Floats, World
+from ebformer.lab.worlds.base import Floats, World, log_uniform
 
 
 def by_cells(
@@ -57,17 +57,17 @@ class FewAtoms(World):
 
 
 @dataclass(frozen=True)
-class Gamma(World):
+class GammaWorld(World):
     """Gamma priors: shape log-uniform on [1/2, 8], mean uniform on [0.02, 0.4] theta_max, cut off at theta_max.
 
-    >>> Gamma().draw_many(np.random.default_rng(0), 3).weights.sum(axis=1).round(9).tolist()
+    >>> GammaWorld().draw_many(np.random.default_rng(0), 3).weights.sum(axis=1).round(9).tolist()
     [1.0, 1.0, 1.0]
     """
 
     name: ClassVar[str] = "gamma"
 
     def sample(self, rng: np.random.Generator, theta_max: Floats, fineness: int) -> tuple[Floats, Floats]:
-        shape = np.exp(rng.uniform(np.log(0.5), np.log(8), (len(theta_max), 1)))
+        shape = log_uniform(rng, 0.5, 8, (len(theta_max), 1))
         mean = theta_max[:, None] * rng.uniform(0.02, 0.4, (len(theta_max), 1))
         rate = shape / mean
         return by_cells(
@@ -116,7 +116,7 @@ class ZeroInflated(World):
 
     def sample(self, rng: np.random.Generator, theta_max: Floats, fineness: int) -> tuple[Floats, Floats]:
         zeros = rng.uniform(0.2, 0.9, (len(theta_max), 1))
-        atoms, weights = Gamma().sample(rng, theta_max, fineness)
+        atoms, weights = GammaWorld().sample(rng, theta_max, fineness)
         return np.pad(atoms, ((0, 0), (1, 0))), np.concatenate([zeros, (1 - zeros) * weights], axis=1)
 
 

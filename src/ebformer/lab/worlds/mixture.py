@@ -14,10 +14,10 @@ from ebformer.lab.worlds.neural import Neural
 
 
 @dataclass(frozen=True)
-class Mixture(World):
+class MixtureOfWorlds(World):
     """Half neural, half Dirichlet as in the paper, or any worlds with equal chances; theta_max is the mixture's own.
 
-    >>> Mixture(theta_max=50.0).draw_many(np.random.default_rng(0), 8).weights.sum(axis=1).round(9).tolist()
+    >>> MixtureOfWorlds(theta_max=50.0).draw_many(np.random.default_rng(0), 8).weights.sum(axis=1).round(9).tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
 

@@ -16,12 +16,12 @@ from ebformer.check import ModelWarning
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import DEFAULT, default_method, find
-from ebformer.tables.checking import check_fit, warnings_of
-from ebformer.tables.columns import Columns, Missing, room_for
+from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
-from ebformer.tables.fit import Wanted, fit_table, narrow_intervals, remarks
-from ebformer.tables.observations import Source, observe
+from ebformer.tables.fit import Wanted
+from ebformer.tables.observations import Source
+from ebformer.tables.shrink import shrink_table
 from ebformer.tables.spark import SparkTable
 from ebformer.tally import Tally, known_numbers, observed
 
@@ -44,10 +44,10 @@ def shrink(
     """The same table with the columns `estimate`, `lower` and `upper`, and more where asked for.
 
     `frame` is a pandas, polars or pyarrow table, a DuckDB relation or a PySpark frame; the last two are grouped and
-    joined where they live, and only the distinct observations travel. `group` fits each group apart, `interval` is the
-    level of `lower` and `upper` (0.9), `above` adds `p_above`, the probability of a rate above this one, `future` adds
-    `predicted` with its interval for the next period's exposure, `top` adds `expected_rank` (1 for the highest rate)
-    and `p_top`. Rows with a missing entry are an error, or kept without answers.
+    joined where they live, and only the distinct observations travel. `group` gives each group a fit of its own,
+    `interval` is the level of `lower` and `upper` (0.9), `above` adds `p_above`, the probability of a rate above this
+    one, `future` adds `predicted` with its interval for the next period's exposure, `top` adds `expected_rank` (1 for
+    the highest rate) and `p_top`. Rows with a missing entry are an error, or kept without answers.
 
     >>> import polars
     >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
@@ -55,16 +55,12 @@ def shrink(
     >>> shrink(goals, count="goals", method="gamma").columns
     ['player', 'goals', 'estimate', 'lower', 'upper']
     """
-    source, columns, wanted = source_of(frame), Columns(count, exposure, group), Wanted(interval, future, top, above)
-    observations = observe(source, columns, missing)
-    fit = fit_table(observations, find(method))
-    room_for(fit.new_columns(wanted), source.names)
-    checks = check_fit(fit, observations, np.random.default_rng(0))
-    for sentence in narrow_intervals(fit) + remarks(fit, observations) + warnings_of(checks, group):
+    columns, wanted = Columns(count, exposure, group), Wanted(interval, future, top, above)
+    shrunken = shrink_table(source_of(frame), columns, find(method), wanted, missing)
+    for sentence in shrunken.remarks + shrunken.departures:
         warnings.warn(sentence, ModelWarning, stacklevel=2)
-    answers = fit.answers(observations, wanted)
-    shrunken: Frame = source.with_answers(columns, observations.width, observations.keys, answers)
-    return shrunken
+    rows: Frame = shrunken.rows
+    return rows
 
 
 def source_of(frame: Any) -> Source:

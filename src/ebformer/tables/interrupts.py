@@ -27,11 +27,11 @@ AT_ONCE = 1 << 20
 """Bytes of input that are read at once."""
 
 
-def heeding_ctrl_c(connection: duckdb.DuckDBPyConnection, work: Callable[[], None]) -> None:
+def run_interruptibly(connection: duckdb.DuckDBPyConnection, work: Callable[[], None]) -> None:
     """Do what `work` asks of the connection; a signal is answered after DuckDB has stopped, never during its work.
 
     >>> connection = duckdb.connect()
-    >>> heeding_ctrl_c(connection, lambda: print(connection.sql("SELECT 6 * 7").fetchall()))
+    >>> run_interruptibly(connection, lambda: print(connection.sql("SELECT 6 * 7").fetchall()))
     [(42,)]
     """
     answers = {number: answer for number in ENDS if callable(answer := signal.getsignal(number))}
@@ -55,11 +55,11 @@ def heeding_ctrl_c(connection: duckdb.DuckDBPyConnection, work: Callable[[], Non
     done.result()
 
 
-def copy_heeding_ctrl_c(given: BinaryIO, copy: BinaryIO) -> None:
+def copy_interruptibly(given: BinaryIO, copy: BinaryIO) -> None:
     """Copy a file, a pipe or what is typed to its end.
 
     >>> with open(os.devnull, "rb") as given, open(os.devnull, "wb") as copy:
-    ...     copy_heeding_ctrl_c(given, copy)
+    ...     copy_interruptibly(given, copy)
     """
     source = given.fileno()
     while True:

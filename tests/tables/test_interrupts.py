@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from ebformer.tables.columns import Columns
-from ebformer.tables.ctrl_c import heeding_ctrl_c
 from ebformer.tables.files import open_table
+from ebformer.tables.interrupts import run_interruptibly
 from ebformer.tables.observations import Distinct
 
 
@@ -58,7 +58,7 @@ def test_afterwards_ctrl_c_and_the_connection_are_as_before() -> None:
     with duckdb.connect() as connection:
         endless = connection.sql("SELECT sum(i) FROM range(1000000000000) AS r(i)")
         with pytest.raises(KeyboardInterrupt):
-            pressed_after(0.1, lambda: heeding_ctrl_c(connection, endless.show))
+            pressed_after(0.1, lambda: run_interruptibly(connection, endless.show))
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert connection.sql("SELECT 6 * 7").fetchall() == [(42,)]
 
@@ -66,10 +66,10 @@ def test_afterwards_ctrl_c_and_the_connection_are_as_before() -> None:
 def test_errors_of_the_work_and_other_threads_pass_through() -> None:
     with duckdb.connect() as connection:
         with pytest.raises(duckdb.CatalogException):
-            heeding_ctrl_c(connection, lambda: connection.sql("SELECT * FROM nowhere").show())
+            run_interruptibly(connection, lambda: connection.sql("SELECT * FROM nowhere").show())
         found: list[object] = []
         thread = threading.Thread(
-            target=heeding_ctrl_c, args=(connection, lambda: found.extend(connection.sql("SELECT 1").fetchall()))
+            target=run_interruptibly, args=(connection, lambda: found.extend(connection.sql("SELECT 1").fetchall()))
         )
         thread.start()
         thread.join()

@@ -1,0 +1,105 @@
+"""What a terminal shows while a command works and when it is done: one progress bar, one printer of tables."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from ebformer.report.cells import cell, is_number
+
+if TYPE_CHECKING:
+    from ebformer.report.text_table import TextTable
+
+PATIENCE = 2.0
+"""Seconds before a progress bar appears."""
+WIDTH = 200
+"""Columns of a file or pipe: enough for every table."""
+
+
+def show(table: TextTable) -> None:
+    """Draw a table on standard output with its title above and what there is to say beneath."""
+    _draw(table.columns, table.rows, table.numeric, table.title, (*table.notes, ""))
+
+
+def show_rows(rows: Sequence[Mapping[str, object]], note: str | None = None) -> None:
+    """Rows of a table by column: drawn on a terminal, tab-separated in a pipe, where a program may read them."""
+    columns, cells = list(rows[0]), [[cell(entry) for entry in row.values()] for row in rows]
+    if not sys.stdout.isatty():
+        for line in [columns, *cells]:
+            click.echo("\t".join(line))
+        return
+    numeric = [all(is_number(row[name]) for row in rows) for name in columns]
+    _draw(columns, cells, numeric, "", [] if note is None else [note])
+
+
+def _draw(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool], title: str, notes: Sequence[str]
+) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=SIMPLE_HEAD)
+    for name, right in zip(columns, numeric, strict=True):
+        drawn.add_column(name, justify="right" if right else "left")
+    for row in rows:
+        drawn.add_row(*row)
+    # Names in the table are a person's: "Ann [red]" and ":smile:" are no commands to us.
+    width = None if sys.stdout.isatty() else WIDTH
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    console.print(*([Text(title, style="bold")] if title else []), drawn, *notes, sep="\n")
+
+
+@contextmanager
+def progress(task: str | Callable[[], str], done: Callable[[], float], total: float | None = None) -> Iterator[None]:
+    """A progress bar on a terminal's standard error, for work that outlasts the patience of its reader.
+
+    `done` is asked whenever the display refreshes: how much of `total` things, or how many percent. `task` says what is
+    under way, or is asked for it too.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        SpinnerColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    def words() -> str:
+        return task if isinstance(task, str) else task()
+
+    class Watched(ProgressColumn):
+        """Draws nothing itself: it moves the bar whenever the display refreshes."""
+
+        def render(self, task: Task) -> str:
+            bar.update(task.id, completed=max(done(), task.completed), description=words())
+            return ""
+
+    times = [TimeElapsedColumn()] if total is None else [MofNCompleteColumn(), TimeRemainingColumn()]
+    drawn = SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), *times, Watched()
+    console = Console(stderr=True)
+    bar = Progress(*drawn, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
+    bar.add_task(words(), total=100.0 if total is None else total)
+    timer = threading.Timer(PATIENCE, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # or a bar that starts at this moment would start after it was stopped, and stay
+        bar.stop()

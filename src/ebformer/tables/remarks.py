@@ -1,0 +1,77 @@
+"""What a reader of the answers should know, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ebformer.estimators.base import Estimator
+from ebformer.prior import Prior
+from ebformer.tables.columns import first_few
+from ebformer.tables.fit import Fit
+from ebformer.tables.observations import Observations
+
+FEW = 30
+"""A group with fewer rows than this says little about its own prior."""
+ONE_RATE = (
+    "cannot tell the rates of these units apart, since their counts vary no more than those of one rate: "
+    "all get one estimate and intervals without width; take intervals from priorformer"
+)
+"""What a prior of one point means."""
+
+
+def remarks(fit: Fit, observations: Observations, method: Estimator) -> list[str]:
+    """All there is to say about what a method made of these observations."""
+    return (
+        ([] if method.remark is None else [method.remark])
+        + (about_few_rows(observations) if method.learns else [])
+        + about_bins(fit, observations)
+        + about_rules(fit, observations.columns.group)
+    )
+
+
+def about_few_rows(observations: Observations) -> list[str]:
+    """Where there is next to nothing to learn a prior from."""
+    names, group = observations.groups
+    units = np.bincount(group, weights=observations.keys.rows)
+    few = np.flatnonzero(units < FEW)
+    if few.size == 0:
+        return []
+    shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
+    column = observations.columns.group
+    return [f"few rows to learn a prior from in {f'{column} {shown}: consider pooling' if column else 'this table'}"]
+
+
+def about_bins(fit: Fit, observations: Observations) -> list[str]:
+    """Where exposures were binned."""
+    if not observations.width:
+        return []
+    return [
+        "there are so many exposures that near ones were taken together: "
+        f"no estimate moves by more than {fit.binning_error(observations):.2g} of itself, "
+        "ends of intervals may move more"
+    ]
+
+
+def about_rules(fit: Fit, group_column: str | None) -> list[str]:
+    """Where a method did not converge, or found no difference between units."""
+    doubts: dict[str, list[str | None]] = {}
+    for name, rule in fit.rules.items():
+        if rule.convergence is not None and not rule.convergence.reached:
+            doubts.setdefault(f"{rule.method} {rule.convergence}", []).append(name)
+        if isinstance(rule.prior, Prior) and len(rule.prior) == 1:
+            doubts.setdefault(f"{rule.method} {ONE_RATE}", []).append(name)
+    return with_groups(doubts, group_column)
+
+
+def with_groups(sentences: Mapping[str, Sequence[str | None]], group_column: str | None) -> list[str]:
+    """Every sentence once, with the groups it is about where there are groups.
+
+    >>> with_groups({"too few rows": ["a", "b"]}, "team")
+    ['team a, b: too few rows']
+    """
+    return [
+        sentence if group_column is None else f"{group_column} {first_few(groups)}: {sentence}"
+        for sentence, groups in sentences.items()
+    ]

@@ -1,0 +1,79 @@
+"""The walk from a table to answers: everything that shrinks a table, in memory or in a file, takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ebformer.check import ModelCheck
+from ebformer.estimators.base import Estimator
+from ebformer.tables.checking import check_fit, departures, verdict
+from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
+from ebformer.tables.fit import Fit, Wanted, fit_table
+from ebformer.tables.observations import Observations, Source, observe
+from ebformer.tables.remarks import about_bins, remarks
+
+
+@dataclass(frozen=True, eq=False)
+class Shrunken:
+    """A table with answers, and what they were answered with.
+
+    `rows` is the table with its new columns, of the type that its source gives: where a source is lazy, so are they.
+    `remarks` and `departures` are sentences for those who read the answers.
+    """
+
+    rows: Any
+    fit: Fit
+    observations: Observations
+    wanted: Wanted
+    checks: Mapping[str | None, ModelCheck]
+    """One per group; none where a saved fit answered, which is not checked on new rows."""
+    remarks: list[str]
+
+    @property
+    def departures(self) -> list[str]:
+        """Where the model does not describe the counts."""
+        return departures(self.checks, self.observations.columns.group)
+
+    @property
+    def model_check(self) -> list[str]:
+        """The departures or, where there are none, that the priors fit; methods without one have none that could."""
+        found = self.departures
+        if found or any(rule.prior is None for rule in self.fit.rules.values()):
+            return found
+        return [verdict(self.checks, self.observations.columns.channel)]
+
+
+def shrink_table(
+    source: Source,
+    columns: Columns,
+    method: Estimator | Fit,
+    wanted: Wanted,
+    missing: Missing = "error",
+    watch: Callable[[str], AbstractContextManager[object]] = nullcontext,
+) -> Shrunken:
+    """Observe, fit, check, answer and join: a table with answers, by a method or by a saved fit.
+
+    `watch` is told what takes its time, and is entered meanwhile.
+
+    >>> import duckdb
+    >>> from ebformer.estimators.catalogue import CATALOGUE
+    >>> from ebformer.tables.duck import DuckTable
+    >>> goals = DuckTable(duckdb.connect().sql("SELECT unnest([3, 0, 3]) AS goals"))
+    >>> shrink_table(goals, Columns("goals"), CATALOGUE["mle"], Wanted()).rows.order("goals").fetchall()
+    [(0, 0.0), (3, 3.0), (3, 3.0)]
+    """
+    with watch("Reading" if isinstance(method, Fit) else "Estimating"):
+        observations = observe(source, columns, missing)
+        fit = method if isinstance(method, Fit) else fit_table(observations, method)
+        check_nothing_overwritten(fit.new_columns(wanted), source.names)
+        checks = {} if fit is method else check_fit(fit, observations, np.random.default_rng(0))
+        said = about_bins(fit, observations) if isinstance(method, Fit) else remarks(fit, observations, method)
+    with watch("Answering"):  # ranks of thousands of units take their time
+        answers = fit.answers(observations, wanted)
+    rows = source.with_answers(columns, observations.width, observations.keys, answers)
+    return Shrunken(rows, fit, observations, wanted, checks, said)
