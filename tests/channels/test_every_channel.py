@@ -262,7 +262,7 @@ def test_a_function_of_x_has_the_square_of_theta_for_its_mean(channel: Channel) 
             found += 1
         else:
             assert np.isnan(square).all()
-    assert found > 0
+    assert found > 0 or not channel.complete
 
 
 @over([channel for channel in channels() if channel.complete])

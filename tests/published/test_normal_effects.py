@@ -74,7 +74,7 @@ def test_an_independent_convex_solver_finds_the_same_likelihood(zones: Tally) ->
     q = zones.multiplicity / zones.n
     _, objective = convex_program(kernel(zones, theta), q)
     found = float(q @ np.log(kernel(zones, rule.prior.atoms) @ rule.prior.weights))
-    assert found == pytest.approx(objective, abs=1e-8)
+    assert objective - 1e-8 <= found <= objective + 1e-6  # the general solver stops a little short
 
 
 def test_an_independent_optimiser_finds_the_same_normal(tally: Tally, fitted: dict[str, Rule]) -> None:
