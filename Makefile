@@ -4,7 +4,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 # A change of these asks for a new installation; all other files are read where they lie.
-INSTALLED := pyproject.toml hatch_build.py src/ebformer/networks/kernels.c src/ebformer/networks/constants.py
+INSTALLED := pyproject.toml hatch_build.py src/ebformer/networks/kernels.c src/ebformer/networks/constants.py \
+	src/ebformer/estimators/npmle/loops.c
 
 .PHONY: demo test clean
 

@@ -11,9 +11,10 @@ from scipy.special import chdtri
 from ebformer.bayes.prediction import units_to_come
 from ebformer.distributions import Floats, tails
 from ebformer.errors import InputError
+from ebformer.estimators.npmle.columns import Columns
 from ebformer.estimators.npmle.sample import Sample
 from ebformer.estimators.npmle.solver import EM_STEPS, sparse_start
-from ebformer.estimators.npmle.weights import reweigh
+from ebformer.estimators.npmle.weights import em_steps, reweigh
 from ebformer.prior import Prior
 from ebformer.rule import Rule
 from ebformer.tally import Tally
@@ -74,14 +75,13 @@ def _profile_interval(tally: Tally, future: float | None, drop: float) -> tuple[
     by 1 - tilt * number / scale.
     """
     sample, low = Sample.of(tally), np.array([tally.channel.domain[0]])
-    theta = sample.lattice()
-    columns, number = sample.kernel(theta), units_to_come(theta, tally, future)
+    columns, number = Columns.of(sample, sample.lattice), units_to_come(sample.lattice, tally, future)
     lower = _end(columns, sample.q, number, tally.n, -1.0, drop)
     bounded = bool(np.isfinite(units_to_come(low, tally, future)).all())
     return lower, _end(columns, sample.q, number, tally.n, 1.0, drop) if bounded else np.inf
 
 
-def _end(columns: Floats, q: Floats, number: Floats, n: int, side: float, drop: float) -> float:
+def _end(columns: Columns, q: Floats, number: Floats, n: int, side: float, drop: float) -> float:
     # Downwards any scale will do; upwards no column may have a price below 0.
     scale = n if side < 0 else float(number.max())
 
@@ -89,13 +89,11 @@ def _end(columns: Floats, q: Floats, number: Floats, n: int, side: float, drop: 
         """The log-likelihood of the prior of this tilt, and its number."""
         tilt = np.exp(log_tilt)
         price = 1.0 + tilt * number / scale if side < 0 else 1.0 - number / scale * (tilt / (1.0 + tilt))
-        priced = columns / price
-        dense = np.full(number.size, 1.0 / number.size)
-        for _ in range(EM_STEPS):
-            dense = dense * ((q / (priced @ dense)) @ priced)
+        priced = columns.divided(price)
+        dense = em_steps(priced, q, np.full(number.size, 1.0 / number.size), EM_STEPS)
         w = reweigh(priced, q, dense, sparse_start(dense), 1e-9, steps=60)[0] / price
         w = w / w.sum()
-        return n * float(q @ np.log(columns @ w)), float(w @ number)
+        return n * float(q @ np.log(columns.mix(w))), float(w @ number)
 
     low, high = -20.0, float(np.log(STEEPEST))
     best, _ = tilted(low)

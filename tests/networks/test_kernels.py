@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from random_weights import random_weights
 
 from ebformer.bayes.marginal import bayes_rule
+from ebformer.estimators.npmle import loops
 from ebformer.networks import constants, forward, kernels, zoo
 from ebformer.networks.architecture import Architecture
 from ebformer.networks.constants import PER_CELL, TRACK_FEATURES
@@ -246,9 +247,9 @@ def test_kernels_take_every_shared_number_from_python_and_another_number_makes_a
     for name in (name for name in vars(constants) if name.isupper()):
         assert name in source
         assert f"#define {name}" not in source
-    before = constants.library_name(source.encode())
+    before = constants.library_name("kernels", source.encode())
     monkeypatch.setattr(constants, "LARGEST_GAP", 9.0)
-    assert constants.library_name(source.encode()) != before
+    assert constants.library_name("kernels", source.encode()) != before
 
 
 def test_the_first_error_of_the_compiler_is_passed_on(build: ModuleType, tmp_path: Path) -> None:
@@ -269,7 +270,7 @@ def test_the_first_error_of_the_compiler_is_passed_on(build: ModuleType, tmp_pat
 @pytest.mark.parametrize("compiler", ["cc", "false", "no-such-compiler"])
 def test_installing_needs_no_compiler(
     compiler: str,
-    request: pytest.FixtureRequest,
+    build: ModuleType,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -281,17 +282,20 @@ def test_installing_needs_no_compiler(
         pytest.skip("there is no C compiler named cc")
     for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore", "hatch_build.py"):
         shutil.copy(ROOT / name, tmp_path)
-    small = tmp_path / "src" / "ebformer" / "networks"
-    small.mkdir(parents=True)
-    for source in (kernels.SOURCE, constants.__file__):
-        shutil.copy(source, small)
-    (small.parent / "__init__.py").touch()
-    (small / "kernels-0123456789ab.so").touch()  # left by another version
+    sources = [kernels.SOURCE, loops.SOURCE]
+    for source in (*sources, Path(constants.__file__)):
+        copied = tmp_path / source.relative_to(ROOT)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copied)
+        if source in sources:
+            copied.with_name(f"{source.stem}-0123456789ab.so").touch()  # left by another version
+    (tmp_path / "src" / "ebformer" / "__init__.py").touch()
     monkeypatch.setenv("CC", compiler)
     wheel = Path(next(WheelBuilder(str(tmp_path)).build(directory=str(tmp_path / "dist"), versions=["standard"])))
     libraries = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
     if compiler == "cc":
-        assert libraries == [f"ebformer/networks/{request.getfixturevalue('library_file').name}"]
+        names = [build.compile_kernels(source, tmp_path).name for source in sources]
+        assert set(libraries) == {f"ebformer/networks/{names[0]}", f"ebformer/estimators/npmle/{names[1]}"}
         assert "-py3-none-" in wheel.name
         assert not wheel.name.endswith("-any.whl")
     else:
@@ -300,7 +304,9 @@ def test_installing_needs_no_compiler(
         why = {"false": "exit 1", "no-such-compiler": "[Errno 2] No such file or directory: 'no-such-compiler'"}[
             compiler
         ]
-        assert f"{compiler} did not compile kernels.c ({why}): numpy will run" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        for source in sources:
+            assert f"{compiler} did not compile {source.name} ({why}): numpy will run" in said
 
 
 @pytest.mark.parametrize("n", [1, 100, 10_000, 10**9])

@@ -216,7 +216,7 @@ class Channel(ABC):
         """A function of x whose mean is theta^2; NaN where there is none."""
 
     @abstractmethod
-    def merge(self, x: Floats, known: Floats, units: NDArray[np.int64], width: float) -> tuple[Floats, Floats]:
+    def merge(self, x: Floats, known: Floats, units: NDArray[Any], width: float) -> tuple[Floats, Floats]:
         """Observations moved together, by no more than about `width` of their noise, so that they become fewer."""
 
     @abstractmethod

@@ -142,7 +142,7 @@ class Binomial(Channel):
     def unbiased_square(self, x: Floats, known: Floats) -> Floats:
         return np.where(known > 1, x * (x - 1) / (known * np.maximum(known - 1, 1)), np.nan)
 
-    def merge(self, x: Floats, known: Floats, units: NDArray[np.int64], width: float) -> tuple[Floats, Floats]:
+    def merge(self, x: Floats, known: Floats, units: NDArray[Any], width: float) -> tuple[Floats, Floats]:
         """Trials move to the whole number m' nearest the mean of a bin of log m; x goes along as x m' / m.
 
         It is rounded to whole numbers and, where its noise is wider than these, to steps of width * sqrt(m p (1 - p)).

@@ -78,6 +78,10 @@ class Normal(Channel):
     def concave(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
         return x - known, x + known
 
+    def within(self, x: Floats, known: Floats, depth: float) -> tuple[Floats, Floats]:
+        reach = np.sqrt(2.0 * depth) * known
+        return x - reach, x + reach
+
     def coordinate(self, theta: Floats) -> Floats:
         return np.asarray(theta, dtype=np.float64)
 
@@ -123,7 +127,7 @@ class Normal(Channel):
     def unbiased_square(self, x: Floats, known: Floats) -> Floats:
         return np.asarray(x**2 - known**2)
 
-    def merge(self, x: Floats, known: Floats, units: NDArray[np.int64], width: float) -> tuple[Floats, Floats]:
+    def merge(self, x: Floats, known: Floats, units: NDArray[Any], width: float) -> tuple[Floats, Floats]:
         """Errors move to the root mean square of a bin of log s, effects to the mean of a bin of width * s.
 
         Spread evenly over a bin, effects have noise of variance s^2 (1 + width^2 / 12): that is what it may cost.

@@ -155,7 +155,7 @@ class Poisson(Channel):
     def unbiased_square(self, x: Floats, known: Floats) -> Floats:
         return np.asarray(x * (x - 1) / known**2)
 
-    def merge(self, x: Floats, known: Floats, units: NDArray[np.int64], width: float) -> tuple[Floats, Floats]:
+    def merge(self, x: Floats, known: Floats, units: NDArray[Any], width: float) -> tuple[Floats, Floats]:
         """Exposures move to the mean t' of a bin of log t, which keeps their total; x goes along as x t' / t.
 
         It is rounded to whole numbers and, where its noise is wider than these, to steps of width * sqrt(x).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,9 +73,7 @@ class ZeroTruncated(Channel):
 
         Where x is large this is Poisson's deviance of x m / m from x mu / m, less what zeros make of it.
         """
-        x, mu = np.broadcast_arrays(x, known * theta)
-        m = _likeliest_mean(x)
-        one = x <= 1.0
+        mu, m, one = known * theta, _likeliest_mean(x), x <= 1.0
         safe, at = np.where(one, 1.0, m), np.where(mu > 0, mu, 1.0)
         r = (at - safe) / safe
         zeros = np.log(-np.expm1(-at)) - np.log(-np.expm1(-safe)) - x * np.exp(-safe) * r
@@ -83,8 +82,8 @@ class ZeroTruncated(Channel):
 
     def derivatives(self, x: Floats, theta: Floats, known: Floats) -> tuple[Floats, Floats]:
         h, slope = _excess(known * theta)
-        first = (x - 1.0) / theta - known * h
-        return first, first * first - (x - 1.0) / theta / theta - known * known * slope
+        residual = (x - 1.0) - known * theta * h
+        return residual / theta, (residual * residual - (x - 1.0)) / theta / theta - known * known * slope
 
     def concave(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
         # p'' <= 0 asks for |(x - 1) - mu h| <= sqrt(x), and mu - 1 <= mu h <= mu.
@@ -149,7 +148,7 @@ class ZeroTruncated(Channel):
     def unbiased_square(self, x: Floats, known: Floats) -> Floats:
         return np.full(np.shape(x), np.nan)
 
-    def merge(self, x: Floats, known: Floats, units: NDArray[np.int64], width: float) -> tuple[Floats, Floats]:
+    def merge(self, x: Floats, known: Floats, units: NDArray[Any], width: float) -> tuple[Floats, Floats]:
         moved, t = poisson.Poisson().merge(x, known, units, width)
         return np.maximum(moved, 1.0), t
 

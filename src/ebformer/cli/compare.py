@@ -33,16 +33,15 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
     import numpy as np
 
     from ebformer.comparison import ASSUMPTION, compare, margin
-    from ebformer.estimators.catalogue import CATALOGUE, find
+    from ebformer.estimators.catalogue import find, serving
     from ebformer.tables.files import open_table
     from ebformer.tables.observations import observe
 
-    chosen = {name: find(name) for name in (options.comma_separated(methods) if methods else CATALOGUE)}
+    chosen = {name: find(name) for name in options.comma_separated(methods)} if methods else {}
     with open_table(file) as opened, options.watch(opened)("Reading"):
         observations = observe(opened.table, named.found_in(opened), named.missing)
         tally = observations.tallies()[None]
-    if methods is None:
-        chosen = {name: method for name, method in chosen.items() if tally.channel.name in method.channels}
+    chosen = chosen or serving(tally.channel)
     done: list[str] = []
     with terminal.progress("Comparing", lambda: 100.0 * len(done) / len(chosen)):
         scores = compare(tally, chosen, np.random.default_rng(seed), fitted=done.append)

@@ -19,46 +19,37 @@ def command() -> None:
     """List the methods and what each can do; docs/methods.md says which to take when.
 
     \b
-    channels   what it can be fitted to: poisson counts, binomial successes, normal effects
+    channels   the data it fits: counts (poisson), successes out of trials
+               (binomial), effects with standard errors (normal), counts
+               without zeros (zero-truncated); or all of them
     intervals  it estimates a prior: intervals, predictions and ranks
-    exposure   units may differ in exposure (in trials, in standard errors)
-    unseen     it answers for counts that no unit showed
-    monotone   its estimate never falls as the count grows
+    unequal    units may differ in exposure, trials or standard error
+    unseen     it answers for observations that no unit showed
+    monotone   its estimate never falls as the observation grows
 
     \b
     Example:
       ebformer methods
     """
+    from ebformer.channels import channel
     from ebformer.estimators.base import EVERY_CHANNEL
     from ebformer.estimators.catalogue import CATALOGUE, DEFAULT
+    from ebformer.estimators.contract import samples
 
     lines: list[dict[str, object]] = []
     for name, method in CATALOGUE.items():
+        tally = samples(channel(method.channels[0]))[0].tally()
         promises = {
-            "intervals": _has_prior(method),
-            "exposure": method.unequal_known,
+            "intervals": method(tally).prior is not None,
+            "unequal": method.unequal_known,
             "unseen": method.answers_unseen,
             "monotone": method.monotone,
         }
-        lines.append(
-            {
-                "method": name + (" *" if name == DEFAULT else ""),
-                "channels": "all" if method.channels == EVERY_CHANNEL else ", ".join(method.channels),
-                **{promise: "yes" if kept else "" for promise, kept in promises.items()},
-                "about": _about(name, method),
-            }
-        )
+        yes = {promise: "yes" if kept else "" for promise, kept in promises.items()}
+        served = "all" if method.channels == EVERY_CHANNEL else ", ".join(method.channels)
+        called = name + (" *" if name == DEFAULT else "")
+        lines.append({"method": called, "channels": served, **yes, "about": _about(name, method)})
     terminal.show_rows(lines, "* the default")
-
-
-def _has_prior(method: Estimator) -> bool:
-    """Whether a method's rules are Bayes rules: tried on a few units of a channel that it serves."""
-    from ebformer.channels import channel
-    from ebformer.tally import Tally
-
-    served = channel(method.channels[0])
-    tally = Tally([0, 1, 2, 3, 7], [40, 30, 20, 9, 1], 10.0 if served.usual is None else None, channel=served)
-    return method(tally).prior is not None
 
 
 def _about(name: str, method: Estimator) -> str:

@@ -115,6 +115,16 @@ def default_method(channel: Channel) -> str:
     return DEFAULT if channel.name in estimator(DEFAULT).channels else channel.conjugate or "npmle-em"
 
 
+def serving(channel: Channel) -> dict[str, Estimator]:
+    """The methods that serve a channel, by name.
+
+    >>> from ebformer.channels import channel
+    >>> list(serving(channel("binomial")))
+    ['mle', 'npmle', 'npmle-em', 'beta']
+    """
+    return {name: method for name, method in CATALOGUE.items() if channel.name in method.channels}
+
+
 def find(method: str | Estimator) -> Estimator:
     """A method given by name or as it is.
 

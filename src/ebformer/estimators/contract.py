@@ -35,7 +35,7 @@ def check_estimator(method: str | Estimator) -> tuple[str, ...]:
         warnings.simplefilter("ignore", UserWarning)
         for name in estimator.channels:
             for law, holds in LAWS.items():
-                for sample in _samples(channel(name)):
+                for sample in samples(channel(name)):
                     try:
                         holds(estimator, sample)
                     except Exception as error:  # a stranger's method may fail in any way, and that too is an answer
@@ -63,7 +63,7 @@ class Sample(NamedTuple):
         return np.unique(self.x)
 
 
-def _samples(channel: Channel) -> list[Sample]:
+def samples(channel: Channel) -> list[Sample]:
     """Observations with gaps, ties, extremes only, one value only and one unit only."""
     rng, (low, high) = np.random.default_rng(0), channel.domain
     known = 1.0 if bool(channel.possible_known(np.ones(1))[0]) and not np.isfinite(high) else 20.0

@@ -64,6 +64,6 @@ def macros(*names: str) -> list[str]:
     return told
 
 
-def library_name(source: bytes) -> str:
-    """The file that kernels.c is compiled to: another source, or other numbers, make another."""
-    return f"kernels-{hashlib.sha256(source + ' '.join(macros()).encode()).hexdigest()[:12]}.so"
+def library_name(stem: str, source: bytes) -> str:
+    """The file that a C file is compiled to: another source, or other numbers, make another."""
+    return f"{stem}-{hashlib.sha256(source + ' '.join(macros()).encode()).hexdigest()[:12]}.so"

@@ -1,8 +1,7 @@
 """A softmax layer in two halves, EM steps and the blocks of priorformer in C, where the installation found a compiler;
 elsewhere numpy runs them.
 
-`hatch_build.py` compiles kernels.c when the package is installed, with the numbers of constants.py. The library bears a
-hash of both in its name, so that one built from another version is never called.
+`hatch_build.py` compiles kernels.c when the package is installed, with the numbers of constants.py.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.networks import libraries
 from ebformer.networks.constants import (
     BEYOND,
     HEAD_SIZES,
@@ -24,7 +24,6 @@ from ebformer.networks.constants import (
     NEAR_HEAD_SIZES,
     PER_CELL,
     ROWS,
-    library_name,
 )
 
 Array = NDArray[Any]
@@ -37,19 +36,14 @@ FAR = -1e4
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The library that belongs to the source beside this module, or None; a bundled application may have neither."""
-    try:
-        source = SOURCE.read_bytes()
-    except OSError:
-        return None
-    return load(SOURCE.with_name(library_name(source)))
+    """The library that belongs to the source beside this module, or None."""
+    return load(libraries.compiled_from(SOURCE))
 
 
 def load(path: Path) -> ctypes.CDLL | None:
-    """The library at `path`; None if it is missing or needs another processor."""
-    try:
-        loaded = ctypes.CDLL(str(path))
-    except OSError:
+    """The library at `path`, told what its functions take; None where numpy has to do its work."""
+    loaded = libraries.load(path)
+    if loaded is None:
         return None
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     loaded.attention.argtypes = [pointer] * 3 + [integer] * 5 + [pointer] * 4
@@ -61,7 +55,7 @@ def load(path: Path) -> ctypes.CDLL | None:
     loaded.em_steps.restype = integer
     loaded.all_blocks.argtypes = [pointer] * 8 + [integer] * 9 + [ctypes.c_float] * 5
     loaded.all_blocks.restype = None
-    return loaded if loaded.runs_here() else None
+    return loaded
 
 
 def attention(h: Array, share: Array, heads: int, qkv: Affine, out: Affine) -> bool:

@@ -14,6 +14,8 @@ from cycler import cycler
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from ebformer.estimators.catalogue import CATALOGUE
+
 INK = "#1f2328"
 """Text and axes; inline SVG replaces it by the colour of the page's text, so that dark mode works."""
 MUTED = "#8a939e"
@@ -36,6 +38,8 @@ METHOD_COLOURS = {
     "npmle-em": "#f2b56b",
     "minimax": "#b8b34a",
     "gamma": TEAL,
+    "beta": TEAL,
+    "normal": TEAL,
     "T24r": GREEN,
     "L24r": RED,
     "T24f": "#7fc8a9",
@@ -99,7 +103,8 @@ def subplots(*grid: int, figsize: tuple[float, float] | None = None, **options: 
 
 def colour(method: str, position: int = 0) -> str:
     """The colour of a method, or the next of the cycle for one that has none of its own."""
-    return METHOD_COLOURS.get(method, CYCLE[position % len(CYCLE)])
+    own = METHOD_COLOURS.get(method) or (CATALOGUE[method].colour if method in CATALOGUE else None)
+    return own or CYCLE[position % len(CYCLE)]
 
 
 def verbatim(name: str) -> str:

@@ -35,6 +35,7 @@ class Npmle(Estimator):
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
     unequal_known: ClassVar[bool] = True
+
     remark: ClassVar[str | None] = (
         "intervals of npmle are too narrow, since its prior is a handful of points: "
         "keep its estimates, but take intervals from priorformer or gamma"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -9,112 +10,152 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv, dtrtrs
 
 from ebformer.channels.base import Floats
+from ebformer.estimators.npmle import loops
+from ebformer.estimators.npmle.columns import LEAST
 from ebformer.estimators.npmle.sample import Sample
-from ebformer.estimators.npmle.weights import reweigh
 
 
 class Mixture(NamedTuple):
-    """Atoms and weights [k], with A, A' and A'' at the atoms, each [u, k], and F [u]."""
+    """Sorted atoms and weights [k], F [u], and the log-likelihood around them to second order.
+
+    `curve` [3, k] are D, D' and D'' at the atoms and `gram` [2k, 2k] is J' diag(q / F^2) J with J = [A, A'].
+    """
 
     theta: Floats
     w: Floats
-    jet: tuple[Floats, Floats, Floats]
     f: Floats
+    curve: Floats
+    gram: Floats
 
     @classmethod
     def of(cls, sample: Sample, theta: Floats, w: Floats) -> Mixture:
-        jet = sample.jet(theta)
-        return cls(theta, w, jet, jet[0] @ w)
+        order = np.argsort(theta)
+        theta, w, k = theta[order], w[order], theta.size
+        compiled = loops.expand(sample.jet(theta), sample.q, w) if len(sample.blocks) == 1 else None
+        if compiled is not None:
+            return cls(theta, w, *compiled)
+        f, curve, gram = np.empty(sample.x.size), np.zeros((3, k)), np.zeros((2, k, 2, k))
+        for block in sample.blocks:
+            cols = block.reach(theta)
+            a, da, dda = block.sample.jet(theta[cols])
+            some = np.maximum(a @ w[cols], LEAST)
+            f[block.rows] = some
+            c = block.sample.q / some
+            for total, each in zip(curve, (a, da, dda), strict=True):
+                total[cols] += c @ each
+            j = np.concatenate([a, da], axis=1) * (np.sqrt(block.sample.q) / some)[:, None]
+            gram[:, cols, :, cols] += (j.T @ j).reshape(2, a.shape[1], 2, a.shape[1])
+        return cls(theta, w, f, curve, gram.reshape(2 * k, 2 * k))
 
 
-def slide(sample: Sample, lattice: Floats, theta: Floats, w: Floats, steps: int = 15) -> tuple[Floats, Floats, int]:
+def slide(sample: Sample, theta: Floats, w: Floats, steps: int = 15) -> tuple[Floats, Floats, int]:
     """Newton's method for atoms and weights together, in v (weights) and alpha = v * (shift of the atom).
 
-    Newton works in theta: in sqrt(theta) every atom would be stationary at 0. An atom whose weight a whole step would
-    take below 0 is given up if the weights, adjusted on their own, have no use for it.
+    Newton works in theta: in sqrt(theta) every atom would be stationary at 0. Atoms whose weight a step would take
+    below 0 are given up.
     """
     now = Mixture.of(sample, theta, w)
     damping, step = 0.0, 0
     while step < steps:
         step += 1
-        model = QuadraticModel.of(sample, now)
-        if float(np.abs(model.gradient).max()) < 1e-13:
-            break
-        found = damped_step(sample, lattice, now, model, damping)
+        found = damped_step(sample, now, damping)
         if found is None:
             break
-        now, whole, damping = found
+        now, damping = found
         damping = 0.0 if damping < 1e-5 else damping / 10
-        if not whole:
-            w, _ = reweigh(now.jet[0], sample.q, now.w, now.w, 1e-15, steps=2)
-            now = Mixture.of(sample, now.theta[w > 0], w[w > 0])
-    order = np.argsort(now.theta)
-    return now.theta[order], now.w[order], step
+    return now.theta, now.w, step
+
+
+def damped_step(sample: Sample, now: Mixture, damping: float) -> tuple[Mixture, float] | None:
+    """Damp Newton's step (Levenberg) until it does not lower the likelihood nor move an atom by three cells or more.
+
+    Returns the mixture it leads to and the damping that it took; None at a maximum or if no damping helps.
+    """
+    lattice = sample.lattice
+    cells = np.arange(lattice.size, dtype=np.float64)
+    place = np.interp(now.theta, lattice, cells)
+    while damping < 1e3:
+        steepest, w, alpha = newton_step(sample, now, damping)
+        if steepest < 1e-13:
+            return None
+        kept = np.flatnonzero(w)
+        theta = np.minimum(np.maximum(now.theta[kept] + alpha[kept] / w[kept], sample.low), sample.high)
+        if kept.size and float(np.abs(np.interp(theta, lattice, cells) - place[kept]).max()) < 3:
+            trial = Mixture.of(sample, theta, w[kept] / w.sum())
+            if float(sample.q @ np.log1p(trial.f / now.f - 1)) > -1e-15:
+                return trial, damping
+        damping = max(10 * damping, 1e-6)
+    return None
+
+
+def newton_step(sample: Sample, now: Mixture, damping: float) -> tuple[float, Floats, Floats]:
+    """How steep the log-likelihood is, and the weights [k] and alpha [k] that maximise its damped quadratic model.
+
+    Weights that would turn negative are 0, for good. An atom at an end of the interval stays there if D rises beyond.
+    """
+    k, slope = now.w.size, now.curve[1]
+    moves = ((now.theta > sample.low) | (slope > 0)) & ((now.theta < sample.high) | (slope < 0))
+    compiled = loops.newton_step(now.curve, now.gram, now.w, moves, damping)
+    if compiled is not None:
+        return compiled
+    model = QuadraticModel.of(now)
+    held = np.concatenate([np.zeros(k, dtype=bool), ~moves])
+    steepest = float(np.abs(model.gradient[~held]).max())
+    y = np.zeros(2 * k)
+    while True:
+        free = np.flatnonzero(~held)
+        right = model.gradient - model.gram[:, held] @ y[held]
+        y[free] = damped_newton(sample, now, model, free, right[free], damping)
+        w = np.where(held[:k], 0.0, now.w + y[:k] / model.scale[:k])
+        gone = w < 0
+        if not gone.any():
+            return steepest, w, y[k:] / model.scale[k:]
+        held |= np.tile(gone, 2)
+        y = np.where(held, np.concatenate([np.where(held[:k], -now.w * model.scale[:k], 0.0), np.zeros(k)]), y)
 
 
 class QuadraticModel(NamedTuple):
-    """The log-likelihood around a mixture, in v and in alpha of the atoms that may move, each divided by its `scale`.
+    """The log-likelihood around a mixture, in v and alpha of every atom, each divided by its `scale`.
 
     v A(theta + alpha / v) = v A + alpha A' + alpha^2 A'' / (2 v) + ..., so the Hessian of the negative log-likelihood
     is J' diag(q / F^2) J, J = [A, A'], plus bend = -D'' / w on the diagonal of alpha, with no mixed term.
     """
 
-    j: Floats
+    gram: Floats
     bend: Floats
     gradient: Floats
     scale: Floats
-    moving: NDArray[np.intp]
-    """Which atoms: an atom at an end of the interval stays there if D rises beyond it."""
 
     @classmethod
-    def of(cls, sample: Sample, at: Mixture) -> QuadraticModel:
-        a, da, dda = at.jet
-        c = sample.q / at.f
-        d, dd, ddd = c @ a, c @ da, c @ dda
-        moving = np.flatnonzero(((at.theta > sample.low) | (dd > 0)) & ((at.theta < sample.high) | (dd < 0)))
-        k, bend = at.w.size, -ddd[moving] / at.w[moving]
-        j = np.concatenate([a, da[:, moving]], axis=1) * (np.sqrt(sample.q) / at.f)[:, None]
-        scale = np.sqrt((j * j).sum(axis=0) + np.concatenate([np.zeros(k), np.maximum(bend, 0.0)]))
-        gradient = np.concatenate([d - 1, dd[moving]]) / scale
-        return cls(j / scale, bend / scale[k:] ** 2, gradient, scale, moving)
+    def of(cls, at: Mixture) -> QuadraticModel:
+        d, slope, second = at.curve
+        bend = np.concatenate([np.zeros(at.w.size), -second / at.w])
+        scale = np.sqrt(at.gram.diagonal() + np.maximum(bend, 0.0))
+        gradient = np.concatenate([d - 1, slope]) / scale
+        return cls(at.gram / scale / scale[:, None], bend / scale**2, gradient, scale)
 
 
-def damped_step(
-    sample: Sample, lattice: Floats, now: Mixture, model: QuadraticModel, damping: float
-) -> tuple[Mixture, bool, float] | None:
-    """Damp Newton's step (Levenberg) until it does not lower the likelihood nor move an atom by three cells or more.
-
-    Returns the mixture it leads to, whether the step was taken whole (else it stops before a weight reaches 0), and the
-    damping that it took; None if no damping helps.
-    """
-    k, cells = now.w.size, np.arange(lattice.size, dtype=np.float64)
-    place = np.interp(now.theta, lattice, cells)
-    while damping < 1e3:
-        y = damped_newton(model.j, model.bend, model.gradient, damping) / model.scale
-        sinking = float((-y[:k] / now.w).max())
-        part = 1.0 if sinking < 1 else 0.9 / sinking
-        w = now.w + part * y[:k]
-        shift = np.zeros(k)
-        shift[model.moving] = part * y[k:] / w[model.moving]
-        theta = np.minimum(np.maximum(now.theta + shift, sample.low), sample.high)
-        if float(np.abs(np.interp(theta, lattice, cells) - place).max()) < 3:
-            trial = Mixture.of(sample, theta, w / w.sum())
-            if float(sample.q @ np.log1p(trial.f / now.f - 1)) > -1e-15:
-                return trial, part == 1.0, damping
-        damping = max(10 * damping, 1e-6)
-    return None
-
-
-def damped_newton(j: Floats, bend: Floats, gradient: Floats, damping: float) -> Floats:
-    """(J'J + diag(0, bend) + damping I)^-1 gradient, or with the positive part of bend where that is not definite."""
-    size, k = gradient.size, gradient.size - bend.size
-    h = j.T @ j
-    h.flat[:: size + 1] += damping
-    h.flat[k * (size + 1) :: size + 1] += bend
-    _, y, failed = dposv(h, gradient)
-    if failed:
-        # The triangle of a QR factorisation keeps digits that J'J has lost.
-        rows = np.diag(np.sqrt(np.concatenate([np.zeros(k), np.maximum(bend, 0.0)]) + damping + 1e-300))
-        r = np.linalg.qr(np.concatenate([j, rows]), mode="r")
-        y, _ = dtrtrs(r, dtrtrs(r, gradient, trans=1)[0])
+def damped_newton(
+    sample: Sample, at: Mixture, model: QuadraticModel, free: NDArray[np.intp], right: Floats, damping: float
+) -> Floats:
+    """(J'J + diag(bend) + damping I)^-1 right, or with the positive part of bend where that is not definite."""
+    upward = np.maximum(model.bend, 0.0)
+    for bend in (model.bend, upward):
+        h = model.gram[free[:, None], free]
+        h.flat[:: free.size + 1] += damping + bend[free]
+        _, y, failed = dposv(h, right)
+        if not failed:
+            return np.asarray(y)
+    # The triangle of a QR factorisation keeps digits that J'J has lost.
+    r = np.diag(np.sqrt(upward[free] + damping + 1e-300))
+    for rows in jacobian(sample, at):
+        r = np.asarray(np.linalg.qr(np.concatenate([r, (rows / model.scale)[:, free]]), mode="r"))
+    y, _ = dtrtrs(r, dtrtrs(r, right, trans=1)[0])
     return np.asarray(y)
+
+
+def jacobian(sample: Sample, at: Mixture) -> Iterator[Floats]:
+    """diag(sqrt(q) / F) [A, A'], block by block."""
+    for block in sample.blocks:
+        a, da, _ = block.sample.jet(at.theta)
+        yield np.concatenate([a, da], axis=1) * (np.sqrt(block.sample.q) / at.f[block.rows])[:, None]

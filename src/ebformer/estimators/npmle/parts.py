@@ -9,11 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.estimators.npmle.sample import Sample
+from ebformer.estimators.npmle.sample import SILENT, Sample
 from ebformer.estimators.npmle.solver import Solution, maximise
-
-SILENT = 45.0
-"""Where the likelihood of an observation is exp(-SILENT) = 3e-20 of its largest, it has nothing to say."""
 
 
 def maximise_by_parts(sample: Sample, tolerance: float) -> Solution:
@@ -52,8 +49,7 @@ def apart(sample: Sample) -> list[NDArray[np.intp]]:
     >>> [part.tolist() for part in apart(Sample.of(Tally.of([0, 8, 9, 1000, 1100])))]
     [[0, 1, 2], [3, 4]]
     """
-    # The row of an observation beyond `high` falls faster still than that of its nearest.
-    first, last = sample.channel.within(sample.nearest, sample.known, SILENT)
+    first, last = sample.speaking
     order = np.argsort(first, kind="stable")
     cuts = np.flatnonzero(first[order][1:] > np.maximum.accumulate(last[order])[:-1]) + 1
     return [np.sort(part) for part in np.split(order, cuts)]

@@ -1,9 +1,10 @@
-"""What the data say about a mixing distribution: the likelihood of a tally, and its gradient over a whole interval."""
+"""What the data say about a mixing distribution: observations, and how likely each is under every theta."""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +12,34 @@ from numpy.typing import NDArray
 from ebformer.channels.base import Channel, Floats
 from ebformer.tally import Tally
 
+SILENT = 45.0
+"""Where the likelihood of an observation is exp(-SILENT) = 3e-20 of its largest, it has nothing to say."""
 STEP = 0.2
 """Spacing of the lattice in the stable coordinate, per standard deviation of the noise."""
-TINY = 1e-100
-"""The least bend that a quadratic model is divided by."""
-BLOCK = 4_000_000
+WHOLE = 1_000_000
+"""Entries of a matrix, observations by points of the lattice, that is held as a whole."""
+ROWS = 256
+"""Observations in a block of a larger one."""
+CHUNK = 1_000_000
 """Entries of a kernel that are computed at a time."""
+
+
+class Block(NamedTuple):
+    """Observations of like noise and like best theta, and the interval outside of which they are silent.
+
+    `rows` says which they are, `unit` is the spacing of the lattice that resolves them.
+    """
+
+    rows: NDArray[np.intp] | slice
+    sample: Sample
+    first: float
+    last: float
+    unit: float
+
+    def reach(self, points: Floats) -> slice:
+        """Which of these points, which are sorted, the block has to be asked about."""
+        start, stop = np.searchsorted(points, [self.first, self.last])
+        return slice(int(start), int(stop))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +74,19 @@ class Sample:
         """The sample in which a share q [u] of the units, of sum 1, shows x."""
         mle = np.clip(channel.mle(x, known), *channel.inside)
         high = float(mle.max()) if theta_max is None else min(float(mle.max()), max(theta_max, channel.inside[0]))
-        return cls(channel, x, known, q, min(float(mle.min()), high), high)
+        return cls(channel, x, known, np.ascontiguousarray(q), min(float(mle.min()), high), high)
 
     def part(self, chosen: NDArray[np.intp], share: float) -> Sample:
         """Some of the observations, which make up this share of the units, on their own."""
         q = self.q[chosen] / share
         return Sample.of_shares(self.channel, self.x[chosen], self.known[chosen], q, self.high)
+
+    def merged(self, width: float) -> Sample:
+        """About the same observations, but fewer: moved together by no more than `width` of their noise."""
+        moved = np.stack(self.channel.merge(self.x, self.known, self.q, width))
+        (x, known), which = np.unique(moved, axis=1, return_inverse=True)
+        q = np.asarray(np.bincount(which.reshape(-1), self.q), dtype=np.float64)
+        return Sample.of_shares(self.channel, x, known, q, self.high)
 
     @functools.cached_property
     def beyond(self) -> NDArray[np.intp]:
@@ -70,9 +100,23 @@ class Sample:
         x[self.beyond] = self.channel.mean(np.asarray(self.high), self.known[self.beyond])
         return x
 
+    @functools.cached_property
+    def speaking(self) -> tuple[Floats, Floats]:
+        """Outside of these intervals, first and last theta [u], observations are silent."""
+        # The row of an observation beyond `high` falls faster still than that of its nearest.
+        return self.channel.within(self.nearest, self.known, SILENT)
+
+    @functools.cached_property
+    def units(self) -> Floats:
+        """The spacing of a lattice that resolves each observation, [u]: STEP of its noise, rounded down.
+
+        Spacings are halved, never divided otherwise, so that the lattices of unequal noise share their points.
+        """
+        return np.asarray(STEP * 2.0 ** np.floor(np.log2(self.channel.noise(self.known))))
+
     def kernel(self, theta: Floats) -> Floats:
-        """A [u, k], in blocks that bound the memory of what lies between."""
-        if self.x.size * theta.size > BLOCK and theta.size > 1:
+        """A [u, k], in chunks that bound the memory of what lies between."""
+        if self.x.size * theta.size > CHUNK and theta.size > 1:
             return np.concatenate([self.kernel(half) for half in np.array_split(theta, 2)], axis=1)
         fall = self.channel.deviance(self.x[:, None], theta, self.known[:, None])
         if self.beyond.size:
@@ -86,83 +130,61 @@ class Sample:
         first, second = self.channel.derivatives(self.x[:, None], theta, self.known[:, None])
         return a, a * first, a * second
 
-    def slope(self, theta: Floats, a: Floats, c: Floats) -> Floats:
-        """c A' [k], where A [u, k] is known."""
-        if a.size > BLOCK and theta.size > 1:
-            halves = zip(np.array_split(theta, 2), np.array_split(a, 2, axis=1), strict=True)
-            return np.concatenate([self.slope(half, part, c) for half, part in halves])
-        return np.asarray(c @ (a * self.channel.derivatives(self.x[:, None], theta, self.known[:, None])[0]))
-
-    def lattice(self, step: float = STEP) -> Floats:
-        """Points that resolve D wherever it can have a maximum, at spacing `step` or finer in the stable coordinate.
+    @functools.cached_property
+    def lattice(self) -> Floats:
+        """Points [k] that resolve D wherever it can have a maximum.
 
         At a maximum D'' = sum_k q_k A_k'' / F_k <= 0, so some observation bends down there: the union of these
-        intervals is enough. Spacings are halved, never divided otherwise, so that the lattices of observations with
-        unequal noise share their points.
+        intervals is enough.
 
-        >>> (Sample.of(Tally.of([0, 9])).lattice(1.0) ** 0.5).tolist()
-        [1e-50, 2.0, 2.5, 3.0]
+        >>> (Sample.of(Tally.of([0, 1, 400])).lattice ** 0.5)[[0, 1, 2, -3, -2, -1]].round(3).tolist()
+        [0.0, 0.1, 0.2, 19.8, 19.9, 20.0]
         """
         first, last = (self.channel.coordinate(theta) for theta in self.channel.concave(self.x, self.known))
-        levels = np.floor(np.log2(self.channel.noise(self.known)))
         pieces = []
-        for level in np.unique(levels):
-            unit = step * 2.0**level
-            at = levels == level
-            order = np.argsort(first[at], kind="stable")
-            starts = np.floor(first[at][order] / unit)
-            ends = np.maximum.accumulate(np.ceil(last[at][order] / unit))
+        for unit in np.unique(self.units):
+            alike = self.units == unit
+            order = np.argsort(first[alike], kind="stable")
+            starts = np.floor(first[alike][order] / unit)
+            ends = np.maximum.accumulate(np.ceil(last[alike][order] / unit))
             gaps = np.flatnonzero(starts[1:] > ends[:-1])
             for i, j in zip([0, *(gaps + 1)], [*gaps, starts.size - 1], strict=True):
                 pieces.append(self.channel.at_coordinate(unit * np.arange(starts[i], ends[j] + 1)))
-        theta = np.concatenate([*pieces, self.ascent(step)])
+        theta = np.concatenate([*pieces, self.ascent])
         inside = theta[(theta > self.low) & (theta < self.high)]
         return np.unique(np.concatenate([[self.low], inside, [self.high]]))
 
-    def ascent(self, step: float = STEP) -> Floats:
+    @property
+    def ascent(self) -> Floats:
         """Points that resolve the rows of observations beyond `high`, which rise like exp(-slope (high - theta)).
 
         They halve the distance to `high` from half a cell of the lattice to the scale of the steepest of these rows.
 
         >>> from ebformer.channels import POISSON
         >>> shares = np.array([0.0, 1e3]), np.ones(2), np.full(2, 0.5)
-        >>> Sample.of_shares(POISSON, *shares, theta_max=4.0).ascent().round(3)
+        >>> Sample.of_shares(POISSON, *shares, theta_max=4.0).ascent.round(3)
         array([3.802, 3.901, 3.951, 3.975, 3.988, 3.994, 3.997, 3.998])
         """
         if self.beyond.size == 0:
             return np.empty(0)
         high, known = np.asarray(self.high), self.known[self.beyond]
         steepest = float(self.channel.derivatives(self.x[self.beyond], high, known)[0].max())
-        u = self.channel.coordinate(high) - 0.5 * step * self.channel.noise(known).min()
+        u = self.channel.coordinate(high) - 0.5 * STEP * self.channel.noise(known).min()
         width = high - self.channel.at_coordinate(u)
-        halvings = min(max(int(np.ceil(np.log2(float(width) * steepest / step))), 0), 26)
+        halvings = min(max(int(np.ceil(np.log2(float(width) * steepest / STEP))), 0), 26)
         return np.asarray(high - width * 0.5 ** np.arange(halvings))
 
-    def peaks(self, lattice: Floats, kernel: Floats, atoms: Floats, f: Floats) -> tuple[Floats, Floats]:
-        """Every local maximum of D over [low, high] that may exceed 1, and D there.
-
-        Maxima are found where D' falls through 0 between neighbours among lattice and atoms, then polished by Newton:
-        the largest value on a lattice would under-report the gap. `kernel` is A on the lattice, `f` is F [u].
-        """
-        c = self.q / f
-        at_atoms, slope_at_atoms, _ = self.jet(atoms)
-        nodes = np.concatenate([lattice, atoms])
-        order = np.argsort(nodes, kind="stable")
-        nodes = nodes[order]
-        height = np.concatenate([c @ kernel, c @ at_atoms])[order]
-        slope = np.concatenate([self.slope(lattice, kernel, c), c @ slope_at_atoms])[order]
-        # Between nodes D rises above both by less than 5 %, so lower maxima cannot reach 1.
-        falls = (slope[:-1] > 0) & (slope[1:] <= 0) & (np.maximum(height[:-1], height[1:]) > 0.95)
-        i = np.flatnonzero(falls)
-        inner = nodes[i] + (nodes[i + 1] - nodes[i]) * (slope[i] / (slope[i] - slope[i + 1]))
-        ends = [self.low] * bool(slope[0] <= 0) + [self.high] * bool(slope[-1] > 0)
-        top = np.concatenate([inner, ends])
-        for _ in range(6):
-            a, da, dda = self.jet(top)
-            d, dd, ddd = c @ a, c @ da, c @ dda
-            newton = np.where(ddd < 0, top - dd / np.minimum(ddd, -TINY), top)
-            moved = np.minimum(np.maximum(newton, self.low), self.high)
-            if float(np.abs((moved - top) * dd).max()) < 1e-16:
-                break
-            top = moved
-        return top, d
+    @functools.cached_property
+    def blocks(self) -> list[Block]:
+        """The observations as a whole or, where there are too many, in blocks to be asked only where they speak."""
+        if self.x.size * self.lattice.size <= WHOLE:
+            return [Block(slice(None), self, -np.inf, np.inf, float(self.units.min()))]
+        blocks = []
+        mle, (first, last) = self.channel.mle(self.x, self.known), self.speaking
+        for unit in np.unique(self.units):
+            alike = np.flatnonzero(self.units == unit)
+            alike = alike[np.argsort(mle[alike], kind="stable")]
+            for rows in np.array_split(alike, -(-alike.size // ROWS)):
+                block = Sample(self.channel, self.x[rows], self.known[rows], self.q[rows], self.low, self.high)
+                blocks.append(Block(rows, block, float(first[rows].min()), float(last[rows].max()), float(unit)))
+        return blocks

@@ -3,7 +3,8 @@
 1. EM on a lattice, a few steps: cheap, and F is then close enough for quadratic models to be trusted.
 2. `reweigh`: sequential quadratic programming for the weights on fixed points, with an active set.
 3. `halve`: points half-way between each support point and its neighbours, and step 2 again.
-4. `slide`: unite neighbours and let Newton's method move atoms and weights together; it converges quadratically.
+4. `sharpen`: unite neighbours and let Newton's method move atoms and weights together; it converges quadratically.
+   Where D then exceeds 1 elsewhere, an atom is missing: put one there, and again.
 5. Certify by the largest value of D over the whole interval. If that is above the tolerance, back to 3: the ladder
    alone converges too, only more slowly, so a failed Newton step costs time and never correctness.
 """
@@ -13,15 +14,24 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebformer.channels.base import Channel, Floats
+from ebformer.estimators.npmle.columns import Columns
+from ebformer.estimators.npmle.lattice import Lattice
 from ebformer.estimators.npmle.newton import slide
 from ebformer.estimators.npmle.sample import Sample
-from ebformer.estimators.npmle.weights import crests, reweigh
+from ebformer.estimators.npmle.weights import crests, em_steps, reweigh
 from ebformer.prior import Prior
 
 EM_STEPS = 15
 RUNGS = 12
+ATTEMPTS = 4
+"""To put atoms where D exceeds 1 before the ladder is climbed further."""
+START = 1e-3
+"""How far D may exceed 1 on the lattice before it is refined."""
+WIDTH = 0.25
+"""How far observations are moved together, in their noise, where there are too many to start with."""
 FINISH = 1e-10
 """Newton gets here at no cost, and estimates then agree to six digits; the tolerance is what is promised."""
 
@@ -40,6 +50,23 @@ class Solution(NamedTuple):
         return Prior(self.atoms, self.weights)
 
 
+class Candidate(NamedTuple):
+    """Atoms theta and weights w, and the local maxima of D, where they are and how high."""
+
+    theta: Floats
+    w: Floats
+    top: Floats
+    d: Floats
+
+    @classmethod
+    def of(cls, lattice: Lattice, theta: Floats, w: Floats) -> Candidate:
+        return cls(theta, w, *lattice.peaks(theta, w))
+
+    @property
+    def gap(self) -> float:
+        return max(float(self.d.max()) - 1, 0.0)
+
+
 def maximise(sample: Sample, tolerance: float) -> Solution:
     """The mixing distribution on [low, high] of largest likelihood, certified to `tolerance` or the best found.
 
@@ -50,33 +77,74 @@ def maximise(sample: Sample, tolerance: float) -> Solution:
     """
     if sample.low == sample.high:
         return Solution(outward(sample.channel, np.array([sample.low])), np.ones(1), 0.0, 0)
-    lattice = sample.lattice()
-    kernel = sample.kernel(lattice)
-    dense = np.full(lattice.size, 1 / lattice.size)
-    for _ in range(EM_STEPS):
-        dense = dense * ((sample.q / (kernel @ dense)) @ kernel)
-    weights, iterations = reweigh(kernel, sample.q, dense, sparse_start(dense), 1e-3)
-    points, columns = lattice, kernel
-    best = Solution(lattice, dense, np.inf, 0)
-    top = lattice[:0]
+    lattice, goal = Lattice.of(sample), min(tolerance, FINISH)
+    columns, weights, iterations = start(lattice)
+    top, found = sample.lattice[:0], []
     for rung in range(RUNGS):
-        new = np.concatenate([halve(sample.channel, points, weights), top])
-        points, first = np.unique(np.concatenate([points, new]), return_index=True)
-        columns = np.concatenate([columns, sample.kernel(new)], axis=1)[:, first]
-        weights = np.concatenate([weights, np.zeros(new.size)])[first]
+        new = np.concatenate([halve(sample.channel, columns.points, weights), top])
+        columns, weights = extended(sample, columns, weights, new)
         weights, steps = reweigh(columns, sample.q, weights, weights, max(tolerance / 4**rung, 1e-15))
-        atoms, masses, slides = slide(sample, lattice, *unite(sample, lattice, points, weights))
+        i = np.flatnonzero(weights)
+        support, masses = columns.points[i], weights[i]
+        sharp, slides = sharpen(lattice, *unite(sample, support, masses, 0.7, np.diff(i) == 1), goal)
         iterations += steps + slides
-        found = weights > 0
-        for theta, w in ((atoms, masses), (points[found], weights[found])):
-            top, d = sample.peaks(lattice, kernel, theta, sample.kernel(theta) @ w)
-            gap = max(float(d.max()) - 1, 0.0)
-            if gap < best.gap:
-                best = Solution(outward(sample.channel, theta), w, gap, 0)
-            if gap <= min(tolerance, FINISH):
-                return best._replace(iterations=iterations)
-        top = top[d > 1]
-    return best._replace(iterations=iterations)
+        found.append(sharp)
+        if sharp.gap <= goal:
+            break
+        found.append(Candidate.of(lattice, support, masses))
+        if found[-1].gap <= goal:
+            break
+        top = found[-1].top[found[-1].d > 1]
+    best = min(found, key=lambda candidate: candidate.gap)
+    return Solution(outward(sample.channel, best.theta), best.w, best.gap, iterations)
+
+
+def sharpen(lattice: Lattice, theta: Floats, w: Floats, goal: float) -> tuple[Candidate, int]:
+    """Newton's method and, while D exceeds 1 elsewhere, again with atoms there; also the number of models solved."""
+    sample, found, iterations = lattice.sample, [], 0
+    for _ in range(ATTEMPTS):
+        theta, w, steps = slide(sample, theta, w)
+        found.append(Candidate.of(lattice, theta, w))
+        iterations += steps
+        if (gap := found[-1].gap) <= goal:
+            break
+        missing = found[-1].top[found[-1].d > 1 + 0.01 * gap]
+        columns, w = extended(sample, Columns.of(sample, theta), w, missing)
+        w, steps = reweigh(columns, sample.q, w, w, 1e-15)
+        theta, w = unite(sample, columns.points[w > 0], w[w > 0], 1.5)
+        iterations += steps
+    return min(found, key=lambda candidate: candidate.gap), iterations
+
+
+def start(lattice: Lattice, width: float = WIDTH) -> tuple[Columns, Floats, int]:
+    """Weights that are about right on points of the lattice, the columns of these, and the number of models solved.
+
+    Where there are too many observations to try every point on all of them, fewer observations that are much like them
+    say which points to try; others join them where D exceeds 1.
+    """
+    sample, columns = lattice.sample, lattice.columns
+    if columns is not None:
+        dense = em_steps(columns, sample.q, np.full(sample.lattice.size, 1 / sample.lattice.size), EM_STEPS)
+        return columns, *reweigh(columns, sample.q, dense, sparse_start(dense), START)
+    coarse, weights, iterations = start(Lattice.of(sample.merged(width)), 2 * width)
+    at = np.minimum(np.searchsorted(sample.lattice, coarse.points[weights > 0]), sample.lattice.size - 1)
+    near = np.unique(np.clip(at[:, None] + np.arange(-2, 2), 0, sample.lattice.size - 1))
+    columns = Columns.of(sample, sample.lattice[near])
+    weights = np.asarray(np.bincount(np.searchsorted(near, at), weights[weights > 0], near.size), dtype=np.float64)
+    for _ in range(RUNGS):
+        weights, steps = reweigh(columns, sample.q, weights, weights, START)
+        iterations += steps
+        new = sample.lattice[crests(lattice.pull(sample.q / columns.mix(weights)), 1 + 2 * START)]
+        if new.size == 0:
+            break
+        columns, weights = extended(sample, columns, weights, new)
+    return columns, weights, iterations
+
+
+def extended(sample: Sample, columns: Columns, weights: Floats, new: Floats) -> tuple[Columns, Floats]:
+    """The columns of new points among the others, and the weights of all."""
+    joined, which = columns.joined(Columns.of(sample, np.sort(new)))
+    return joined, np.concatenate([weights, np.zeros(new.size)])[which]
 
 
 def sparse_start(dense: Floats) -> Floats:
@@ -100,15 +168,17 @@ def halve(channel: Channel, points: Floats, weights: Floats) -> Floats:
     return channel.at_coordinate(0.5 * (u[cell] + u[cell + 1]))
 
 
-def unite(sample: Sample, lattice: Floats, points: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """One atom, at the mean, for support points that are neighbours or closer than 0.7 cells of the lattice.
+def unite(
+    sample: Sample, theta: Floats, w: Floats, cells: float, neighbours: NDArray[np.bool_] | None = None
+) -> tuple[Floats, Floats]:
+    """One atom, at the mean, for atoms that are neighbours or closer than so many cells of the lattice.
 
     An atom at `high` stays where it is if there are observations beyond, which nothing else may be able to explain.
     """
-    i = np.flatnonzero(weights > 0)
-    theta, w = points[i], weights[i]
-    place = np.interp(theta, lattice, np.arange(lattice.size, dtype=np.float64))
-    apart = (place[1:] - place[:-1] > 0.7) & (i[1:] - i[:-1] > 1)
+    place = np.interp(theta, sample.lattice, np.arange(sample.lattice.size, dtype=np.float64))
+    apart = np.diff(place) > cells
+    if neighbours is not None:
+        apart &= ~neighbours
     if sample.beyond.size:
         apart |= theta[1:] == sample.high
     group = np.concatenate([[0], np.cumsum(apart)])

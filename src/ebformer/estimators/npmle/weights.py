@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from ebformer.channels.base import Floats
+from ebformer.estimators.npmle import loops
+from ebformer.estimators.npmle.columns import Columns
 
 
 def crests(height: Floats, least: float) -> NDArray[np.bool_]:
@@ -21,18 +23,31 @@ def crests(height: Floats, least: float) -> NDArray[np.bool_]:
     return crest
 
 
-def reweigh(
-    columns: Floats, q: Floats, weights: Floats, sparse: Floats, tolerance: float, steps: int = 12
-) -> tuple[Floats, int]:
-    """Weights v >= 0 on fixed points that maximise sum q log(columns v) - sum v, until max D - 1 <= tolerance.
+def em_steps(columns: Columns, q: Floats, weights: Floats, steps: int) -> Floats:
+    """Weights on fixed points after so many EM steps: w <- w D."""
+    compiled = None if columns.whole is None else loops.em_steps(columns.whole, q, weights, steps)
+    if compiled is not None:
+        return compiled
+    for _ in range(steps):
+        weights = weights * columns.pull(q / columns.mix(weights))
+    return weights
 
-    Each step maximises the quadratic model, sum_j (2 D_j - 1) v_j - sum_k q_k (columns v / F)_k^2 / 2, from `sparse`,
+
+def reweigh(
+    columns: Columns, q: Floats, weights: Floats, sparse: Floats, tolerance: float, steps: int = 12
+) -> tuple[Floats, int]:
+    """Weights v >= 0 on fixed points that maximise sum q log(A v) - sum v, until max D - 1 <= tolerance.
+
+    Each step maximises the quadratic model, sum_j (2 D_j - 1) v_j - sum_k q_k (A v / F)_k^2 / 2, from `sparse`,
     bringing in local maxima of its gradient only, and then searches the line. Returns sparse weights of sum 1.
     """
-    f = columns @ weights
-    whole = False
+    compiled = None if columns.whole is None else loops.reweigh(columns.whole, q, weights, sparse, tolerance, steps)
+    if compiled is not None:
+        return compiled
+    f = columns.mix(weights)
+    root, whole = np.sqrt(q), False
     for step in range(steps):
-        d = (q / f) @ columns
+        d = columns.pull(q / f)
         gap = float(d.max()) - 1
         if whole and gap <= tolerance:
             return weights, step
@@ -40,20 +55,18 @@ def reweigh(
         gradient = d - 1
         for _ in range(20):
             free = np.flatnonzero((sparse > 0) | crests(gradient, slack))
-            chosen = columns[:, free]
-            scaled = chosen / f[:, None]
-            v = nonnegative_minimiser(scaled.T @ (q[:, None] * scaled), 2 * d[free] - 1, sparse[free])
+            v = nonnegative_minimiser(columns.gram(free, root / f), 2 * d[free] - 1, sparse[free])
             sparse = np.zeros(sparse.size)
             sparse[free] = v
-            ratio = (chosen @ v) / f
-            gradient = np.where(sparse > 0, 0.0, 2 * d - 1 - (q * ratio / f) @ columns)
+            ratio = columns.mix(sparse) / f
+            gradient = np.where(sparse > 0, 0.0, 2 * d - 1 - columns.pull(q * ratio / f))
             if float(gradient.max()) <= slack:
                 break
         part = line_maximiser(q, ratio - 1, float(v.sum() - weights.sum()))
         whole = part == 1.0
         weights = sparse if whole else weights + part * (sparse - weights)
         weights = weights / weights.sum()
-        f = columns @ weights
+        f = columns.mix(weights)
     return (weights if whole else sparse / sparse.sum()), steps
 
 
