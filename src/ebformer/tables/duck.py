@@ -1,4 +1,7 @@
-"""Tables in DuckDB: relations, and through them files, out of core."""
+"""Tables in DuckDB: relations, and through them files, out of core.
+
+SQL of our own, since narwhals would end at the first text that is no number, and needs a column to number rows by.
+"""
 
 from __future__ import annotations
 
