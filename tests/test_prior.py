@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebformer.channels import channel
+from ebformer.channels import channel_named
 from ebformer.channels.gamma_prior import GammaPrior
 from ebformer.errors import InputError
 from ebformer.prior import GridPrior, Prior
@@ -95,7 +95,7 @@ def test_a_gamma_prior_is_scaled_by_positive_numbers() -> None:
 
 
 def test_grids_of_different_channels_are_different_priors() -> None:
-    counts, successes = GridPrior([0.2, 0.5], [0.5, 0.5]), GridPrior([0.2, 0.5], [0.5, 0.5], channel("binomial"))
+    counts, successes = GridPrior([0.2, 0.5], [0.5, 0.5]), GridPrior([0.2, 0.5], [0.5, 0.5], channel_named("binomial"))
     assert counts == GridPrior([0.2, 0.5], [0.5, 0.5])
     assert counts != successes
     assert counts.edges != pytest.approx(successes.edges)

@@ -188,6 +188,10 @@ class ConjugatePrior(ABC):
     def mmse(self, known: float) -> float:
         """E Var[theta | x]."""
 
+    def __str__(self) -> str:
+        told = ", ".join(f"{name} {value:.4g}" for name, value in self.parameters().items())
+        return f"{type(self).__name__}({told})"
+
     def parameters(self) -> dict[str, Any]:
         """The parameters by name."""
         return asdict(self)  # type: ignore[call-overload,no-any-return]

@@ -18,7 +18,7 @@ from ebformer.atomic import replacing
 from ebformer.bayes import bayes_rule, log_marginal, posterior, predictive
 from ebformer.bayes.marginal import admitted, check_known, observations
 from ebformer.bayes.prediction import units_to_come
-from ebformer.channels import CHANNELS, POISSON, channel, pick
+from ebformer.channels import CHANNELS, POISSON, channel_named, pick
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats, Posterior, Predictive
 from ebformer.errors import InputError, KnownError, NoPriorError, WeightsError
@@ -128,8 +128,8 @@ class Rule(ABC):
         return predictive(self._given_prior(), x, self._known(known, words), future, channel=self.channel)
 
     def __str__(self) -> str:
-        units = "" if self.units is None else f" of {self.units:,} units"
-        found = "" if self.prior is None else f": {self.prior!r}"
+        units = "" if self.units is None else f" of {self.units:,} unit{'s' * (self.units != 1)}"
+        found = "" if self.prior is None else f": {self.prior}"
         doubt = "" if self.convergence is None or self.convergence.reached else ", not converged"
         return f"{self.method}{units}, {self.channel.name}{found}{doubt}"
 
@@ -141,7 +141,7 @@ class Rule(ABC):
             "channel": f"{self.channel.name}: {self.channel.words.xs} with {self.channel.keyword}",
             "units": "not recorded" if self.units is None else f"{self.units:,}",
             "log-likelihood": "not recorded" if likelihood is None else f"{likelihood:,.3f}",
-            "prior": repr(self.prior),
+            "prior": str(self.prior),
             "convergence": "no iterations" if self.convergence is None else str(self.convergence),
         }
         if not self.channel.complete and isinstance(self.prior, Prior) and self.tally is not None:
@@ -246,17 +246,20 @@ class Rule(ABC):
 def _common(record: dict[str, Any]) -> dict[str, Any]:
     """What rules of every kind have, from a record."""
     of, known, convergence = record.get("channel", POISSON.name), record["known"], record["convergence"]
+    units, log_likelihood = record.get("units"), record.get("log_likelihood")
     if of not in CHANNELS:
         raise ValueError(f"channel {of!r}")
+    if not (isinstance(record["method"], str) and isinstance(units, int | None)):
+        raise TypeError("method or units")
     if known is not None:
         known = float(known)
-        check_known(channel(of), np.asarray(known), channel(of).keyword)
+        check_known(channel_named(of), np.asarray(known), channel_named(of).keyword)
     return {
         "method": record["method"],
-        "channel": channel(of),
+        "channel": channel_named(of),
         "known": known,
         "convergence": None if convergence is None else Convergence(**convergence),
-        "as_saved": (record.get("units"), record.get("log_likelihood")),
+        "as_saved": (units, None if log_likelihood is None else float(log_likelihood)),
     }
 
 

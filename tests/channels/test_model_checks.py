@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ebformer.channels import channel, channels
+from ebformer.channels import channel_named, channels
 from ebformer.channels.base import Channel
 from ebformer.channels.beta_prior import BetaPrior
 from ebformer.channels.gamma_prior import GammaPrior
@@ -40,7 +40,7 @@ def truths() -> list[tuple[str, AnyPrior]]:
 
 @pytest.mark.parametrize(("name", "prior"), truths(), ids=str)
 def test_pits_of_the_true_model_are_uniform(name: str, prior: AnyPrior) -> None:
-    tally = drawn(channel(name), prior, 4000, seed=0)
+    tally = drawn(channel_named(name), prior, 4000, seed=0)
     low, high = pit_interval(prior, tally)
     rng = np.random.default_rng(1)
     pits = np.repeat(low, tally.multiplicity) + rng.random(tally.n) * np.repeat(high - low, tally.multiplicity)
@@ -50,7 +50,7 @@ def test_pits_of_the_true_model_are_uniform(name: str, prior: AnyPrior) -> None:
 
 @pytest.mark.parametrize(("name", "prior"), truths(), ids=str)
 def test_models_fitted_to_their_own_data_pass(name: str, prior: AnyPrior) -> None:
-    of = channel(name)
+    of = channel_named(name)
     method = "npmle" if isinstance(prior, Prior) else of.conjugate
     assert method is not None
     passed = 0

@@ -66,6 +66,8 @@ def _future(channel: Channel, future: ArrayLike | None) -> Floats:
         raise InputError(
             f"say how precisely the next {channel.words.x} is measured: give its {channel.keyword} as future="
         )
+    if np.ma.is_masked(given):
+        raise InputError(f"the future {channel.keyword} has masked entries: leave such units out first")
     try:
         f = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:

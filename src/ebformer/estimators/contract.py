@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebformer.channels import channel
+from ebformer.channels import channel_named
 from ebformer.channels.base import Channel
 from ebformer.errors import ContractError, EbformerError, KnownError, NoPriorError
 from ebformer.estimators.base import Estimator
@@ -35,7 +35,7 @@ def check_estimator(method: str | Estimator) -> tuple[str, ...]:
         warnings.simplefilter("ignore", UserWarning)
         for name in estimator.channels:
             for law, holds in LAWS.items():
-                for example in examples(channel(name)):
+                for example in examples(channel_named(name)):
                     try:
                         holds(estimator, example)
                     except Exception as error:  # a stranger's method may fail in any way, and that too is an answer
