@@ -132,7 +132,7 @@ class GridPrior(Prior):
         return type(self)(atoms, self.weights, self.channel)
 
     def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) and isinstance(other, GridPrior) and self.channel == other.channel
+        return isinstance(other, GridPrior) and self.channel == other.channel and super().__eq__(other)
 
     def __hash__(self) -> int:
         return hash((super().__hash__(), self.channel))

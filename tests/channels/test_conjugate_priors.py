@@ -40,7 +40,7 @@ class Counts:
     known: float
 
     @property
-    def channel_named(self) -> Channel:
+    def channel(self) -> Channel:
         return channel_named("poisson" if isinstance(self.prior, GammaPrior) else "binomial")
 
     def joint(self, x: int, y: int = 0, future: float = 0.0) -> Decimal:

@@ -22,7 +22,7 @@ KNOWN = {"exposure": (0.3, 5.0), "trials": (1, 400), "se": (0.1, 4.0)}
 
 def drawn(channel: Channel, prior: AnyPrior, n: int, seed: int) -> Tally:
     rng = np.random.default_rng(seed)
-    known = rng.uniform(*KNOWN[channel.keyword], n)
+    known = rng.uniform(*KNOWN[channel.keyword], n if channel.complete else 1) * np.ones(n)
     known = np.ceil(known) if channel.keyword == "trials" else known
     return Tally.of(channel.draw(prior.draw(n, rng), known, rng), known, channel=channel)
 

@@ -135,7 +135,7 @@ def test_what_has_no_answer_is_refused() -> None:
         eb.estimator("gamma")(tally)
     with pytest.raises(InputError, match="none is unseen"):
         eb.unseen(eb.estimator("npmle")(eb.Tally.of([1, 3, 2])))
-    with pytest.raises(InputError, match="there is no zeros to give"):
+    with pytest.raises(InputError, match="write zeros='missing'"):
         eb.Tally.of([1, 2], zeros="present")
 
 

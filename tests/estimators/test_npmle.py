@@ -226,4 +226,4 @@ def test_theta_max_is_per_unit_of_exposure() -> None:
 @pytest.mark.parametrize("theta_max", [0.0, -1.0, np.nan, np.inf])
 def test_theta_max_must_be_positive(theta_max: float) -> None:
     with pytest.raises(InputError, match="theta_max"):
-        Npmle(theta_max=theta_max)
+        Npmle(theta_max=theta_max)(Tally.of([1, 4]))

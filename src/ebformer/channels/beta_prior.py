@@ -32,7 +32,7 @@ NEGLIGIBLE = 1e-18
 MOST_TERMS = 2**16
 """So many terms of all sums are computed at a time."""
 LONG = 2000
-"""Sums of more terms than this are integrals instead."""
+"""Sums of more terms than this on either side are integrals instead."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(128)
 
 
@@ -194,9 +194,10 @@ def beta_binomial_cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, m: ArrayLike) ->
     upper = at + 0.5 > m * a / (a + b)
     # From above, failures change places with successes: P(X > x) = P(m - X <= m - x - 1).
     start, a, b = np.where(upper, m - at - 1.0, at), np.where(upper, b, a), np.where(upper, a, b)
-    short = np.where(start > LONG, 0.0, start)
+    long = np.minimum(start + 1.0, m - start) > LONG
+    short = np.where(long, 0.0, start)
     tail = np.exp(beta_binomial_log_pmf(short, a, b, m)) * _relative_tail(short, a, b, m)
-    if (long := start > LONG).any():
+    if long.any():
         tail = np.array(tail)
         tail[long] = beta_exceeds(start[long] + 1.0, m[long] - start[long], a[long], b[long])
     below = np.where(upper, 1.0 - tail, tail)

@@ -112,7 +112,8 @@ def default_method(channel: Channel) -> str:
     >>> default_method(POISSON), default_method(channel_named("binomial"))
     ('priorformer', 'beta')
     """
-    return DEFAULT if channel.name in estimator(DEFAULT).channels else channel.conjugate or "npmle-em"
+    serves = channel.name in _loaded(PRETRAINED[DEFAULT]).channels
+    return DEFAULT if serves else channel.conjugate or "npmle-em"
 
 
 def serving(channel: Channel) -> dict[str, Estimator]:

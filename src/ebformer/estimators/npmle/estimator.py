@@ -53,9 +53,9 @@ class Npmle(Estimator):
 
     def fit(self, tally: Tally) -> BayesRule:
         """Maximise, certify and say how well."""
-        low, high = tally.channel.domain
-        if self.theta_max is not None and not low < self.theta_max <= high:
-            raise InputError(f"theta_max is {self.theta_max:g}: give a number above {low:g}, at most {high:g}")
+        low = tally.channel.domain[0]
+        if self.theta_max is not None and not self.theta_max > low:
+            raise InputError(f"theta_max is {self.theta_max:g}: give a number above {low:g}")
         tolerance = min(1e-6, 0.01 / tally.n)
         solution = maximise_by_parts(Sample.of(tally, self.theta_max), tolerance)
         evidence = Convergence(solution.gap, solution.iterations, solution.gap <= tolerance, "max D - 1 over all theta")
