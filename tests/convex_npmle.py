@@ -137,6 +137,8 @@ def convex_program(kernel: Floats, q: Floats) -> tuple[Floats, float]:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    settings.iterative_refinement_reltol = settings.iterative_refinement_abstol = 1e-15
+    settings.iterative_refinement_max_iter = 50
     solution = clarabel.DefaultSolver(
         sparse.csc_matrix((k + u, k + u)),
         np.concatenate([np.zeros(k), -q]),

@@ -11,7 +11,7 @@ from scipy.special import binom
 
 from ebformer.channels.base import Floats
 from ebformer.estimators.npmle.columns import Columns
-from ebformer.estimators.npmle.sample import Sample
+from ebformer.estimators.npmle.sample import Block, Sample
 from ebformer.estimators.npmle.weights import crests
 
 ORDER = 12
@@ -32,12 +32,13 @@ class Layer(NamedTuple):
     """How much each of these nodes counts for."""
 
     @classmethod
-    def of(cls, sample: Sample, unit: float) -> Layer:
-        channel, blocks = sample.channel, [block for block in sample.blocks if block.unit == unit]
+    def of(cls, sample: Sample, blocks: list[Block]) -> Layer:
+        """Of blocks that hang together."""
+        channel = sample.channel
         low = max(sample.low, min(block.first for block in blocks))
         high = min(sample.high, max(block.last for block in blocks))
         first, last = channel.coordinate(np.array([low, high]))
-        count = max(ORDER, 1 + int(np.ceil((last - first) / unit)))
+        count = max(ORDER, 1 + int(np.ceil((last - first) / blocks[0].unit)))
         nodes = channel.at_coordinate(np.linspace(first, last, count))
         start, stop = np.searchsorted(sample.lattice, low), np.searchsorted(sample.lattice, high, side="right")
         place = (channel.coordinate(sample.lattice[start:stop]) - first) * ((count - 1) / (last - first))
@@ -79,7 +80,12 @@ class Lattice:
     def of(cls, sample: Sample) -> Lattice:
         if len(sample.blocks) == 1:
             return cls(sample, [], Columns.of(sample, sample.lattice))
-        return cls(sample, [Layer.of(sample, float(unit)) for unit in np.unique(sample.units)], None)
+        layers: list[list[Block]] = []
+        for block in sample.blocks:
+            if not layers or block.unit != layers[-1][0].unit or block.first > max(one.last for one in layers[-1]):
+                layers.append([])
+            layers[-1].append(block)
+        return cls(sample, [Layer.of(sample, blocks) for blocks in layers], None)
 
     def pull(self, c: Floats) -> Floats:
         """c A [k]: with c = q / F, this is D at the points."""

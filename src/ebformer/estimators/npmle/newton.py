@@ -110,6 +110,8 @@ def newton_step(sample: Sample, now: Mixture, damping: float) -> tuple[float, Fl
         gone = w < 0
         if not gone.any():
             return steepest, w, y[k:] / model.scale[k:]
+        if not (w > 0).any():
+            return steepest, np.zeros(k), np.zeros(k)
         held |= np.tile(gone, 2)
         y = np.where(held, np.concatenate([np.where(held[:k], -now.w * model.scale[:k], 0.0), np.zeros(k)]), y)
 

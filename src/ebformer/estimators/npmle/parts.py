@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.estimators.npmle.sample import SILENT, Sample
+from ebformer.estimators.npmle.sample import SILENT, Sample, clusters
 from ebformer.estimators.npmle.solver import Solution, maximise
 
 
@@ -49,7 +49,4 @@ def independent_parts(sample: Sample) -> list[NDArray[np.intp]]:
     >>> [part.tolist() for part in independent_parts(Sample.of(Tally.of([0, 8, 9, 1000, 1100])))]
     [[0, 1, 2], [3, 4]]
     """
-    first, last = sample.speaking
-    order = np.argsort(first, kind="stable")
-    cuts = np.flatnonzero(first[order][1:] > np.maximum.accumulate(last[order])[:-1]) + 1
-    return [np.sort(part) for part in np.split(order, cuts)]
+    return [np.sort(part) for part in clusters(*sample.speaking)]

@@ -25,7 +25,7 @@ CHUNK = 1_000_000
 
 
 class Block(NamedTuple):
-    """Observations of like noise and like best theta, and the interval outside of which they are silent.
+    """Observations of like noise that are close together, and the interval outside of which they are silent.
 
     `rows` says which they are, `unit` is the spacing of the lattice that resolves them.
     """
@@ -144,12 +144,9 @@ class Sample:
         pieces = []
         for unit in np.unique(self.units):
             alike = self.units == unit
-            order = np.argsort(first[alike], kind="stable")
-            starts = np.floor(first[alike][order] / unit)
-            ends = np.maximum.accumulate(np.ceil(last[alike][order] / unit))
-            gaps = np.flatnonzero(starts[1:] > ends[:-1])
-            for i, j in zip([0, *(gaps + 1)], [*gaps, starts.size - 1], strict=True):
-                pieces.append(self.channel.at_coordinate(unit * np.arange(starts[i], ends[j] + 1)))
+            start, end = np.floor(first[alike] / unit), np.ceil(last[alike] / unit)
+            for run in clusters(start, end):
+                pieces.append(self.channel.at_coordinate(unit * np.arange(start[run[0]], end[run].max() + 1)))
         theta = np.concatenate([*pieces, self.ascent])
         inside = theta[(theta > self.low) & (theta < self.high)]
         return np.unique(np.concatenate([[self.low], inside, [self.high]]))
@@ -179,12 +176,23 @@ class Sample:
         """The observations as a whole or, where there are too many, in blocks to be asked only where they speak."""
         if self.x.size * self.lattice.size <= WHOLE:
             return [Block(slice(None), self, -np.inf, np.inf, float(self.units.min()))]
+        first, last = self.speaking
         blocks = []
-        mle, (first, last) = self.channel.mle(self.x, self.known), self.speaking
         for unit in np.unique(self.units):
             alike = np.flatnonzero(self.units == unit)
-            alike = alike[np.argsort(mle[alike], kind="stable")]
-            for rows in np.array_split(alike, -(-alike.size // ROWS)):
-                block = Sample(self.channel, self.x[rows], self.known[rows], self.q[rows], self.low, self.high)
-                blocks.append(Block(rows, block, float(first[rows].min()), float(last[rows].max()), float(unit)))
+            for run in clusters(first[alike], last[alike]):
+                for rows in np.array_split(alike[run], -(-run.size // ROWS)):
+                    block = Sample(self.channel, self.x[rows], self.known[rows], self.q[rows], self.low, self.high)
+                    blocks.append(Block(rows, block, float(first[rows].min()), float(last[rows].max()), float(unit)))
         return blocks
+
+
+def clusters(first: Floats, last: Floats) -> list[NDArray[np.intp]]:
+    """Which intervals hang together: between the unions of these there are gaps.
+
+    >>> [run.tolist() for run in clusters(np.array([0.0, 5.0, 1.0]), np.array([2.0, 6.0, 3.0]))]
+    [[0, 2], [1]]
+    """
+    order = np.argsort(first, kind="stable")
+    gaps = np.flatnonzero(first[order][1:] > np.maximum.accumulate(last[order])[:-1]) + 1
+    return np.split(order, gaps)
