@@ -22,7 +22,7 @@ def random_tally(name: str, rng: np.random.Generator, most: float = 1e5) -> Tall
         )[prior]
         trials = np.floor(10 ** rng.uniform(0, np.log10(5000), size)) * np.ones(n)
         return Tally.of(rng.binomial(trials.astype(int), theta), trials=trials)
-    known = 10 ** rng.uniform(-1, 1, size) * np.ones(n)
+    known = 10 ** rng.uniform(-1, 1, 1 if name == "zero-truncated" else size) * np.ones(n)
     if name == "normal":
         theta = (
             rng.normal(rng.normal(0, 100), 3, n),

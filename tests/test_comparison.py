@@ -133,7 +133,7 @@ def test_the_risk_in_other_channels_is_the_distance_to_the_hidden_thetas(channel
 
     The tolerance is four standard deviations of the estimate at this size.
     """
-    rng, n = np.random.default_rng(4), 50_000
+    rng, n = np.random.default_rng(4), 20_000
     if channel == "binomial":
         prior, trials = BetaPrior(8.0, 24.0), rng.integers(2, 60, n)
         tally = Tally.of(rng.binomial(trials, prior.draw(n, rng)), trials=trials)
@@ -150,3 +150,13 @@ def test_the_risk_in_other_channels_is_the_distance_to_the_hidden_thetas(channel
 def test_counts_without_zeros_cannot_be_held_out() -> None:
     with pytest.raises(InputError, match="can be split in two"):
         compare(Tally.of([1, 4, 2], zeros="missing"), {"mle": eb.estimator("mle")}, np.random.default_rng(0))
+
+
+def test_units_that_cannot_be_split_do_not_weigh_on_the_risk_of_the_others() -> None:
+    rng = np.random.default_rng(8)
+    several = rng.binomial(100, rng.beta(8.0, 24.0, 2_000))
+    oracle = {"oracle": eb.Oracle(BetaPrior(8.0, 24.0))}
+    (alone,) = compare(Tally.of(several, trials=100), oracle, np.random.default_rng(0))
+    mixed = Tally.of(np.append(several, np.ones(2_000)), trials=np.repeat([100, 1], 2_000))
+    (among,) = compare(mixed, oracle, np.random.default_rng(0))
+    assert among.risk == pytest.approx(alone.risk, rel=0.05)

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ebformer.channels import channel_named
 from ebformer.channels.gamma_prior import GammaPrior
 from ebformer.errors import InputError
-from ebformer.prior import Prior
+from ebformer.prior import GridPrior, Prior
 
 weighted_atoms = st.lists(st.tuples(st.floats(0, 100), st.floats(0.01, 1)), min_size=1, max_size=12)
 
@@ -91,3 +92,10 @@ def test_what_is_not_a_gamma_prior_is_refused(shape: float, rate: float) -> None
 def test_a_gamma_prior_is_scaled_by_positive_numbers() -> None:
     with pytest.raises(InputError, match="a gamma prior is scaled by 0: give a positive number"):
         GammaPrior(1.0, 1.0).scaled(0)
+
+
+def test_grids_of_different_channels_are_different_priors() -> None:
+    counts, successes = GridPrior([0.2, 0.5], [0.5, 0.5]), GridPrior([0.2, 0.5], [0.5, 0.5], channel_named("binomial"))
+    assert counts == GridPrior([0.2, 0.5], [0.5, 0.5])
+    assert counts != successes
+    assert counts.edges != pytest.approx(successes.edges)

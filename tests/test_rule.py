@@ -70,7 +70,7 @@ def test_a_method_without_a_prior_says_so(method: Robbins) -> None:
     rule = method(TALLY)
     assert rule.prior is None
     for question in (rule.posterior, rule.predict):
-        with pytest.raises(NoPriorError, match="such as priorformer or npmle"):
+        with pytest.raises(NoPriorError, match="such as npmle or gamma"):
             question(3)
     with pytest.raises(KnownError, match="fitted at exposure 1 and cannot answer for another"):
         rule(3, exposure=2.0)

@@ -63,7 +63,7 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     >>> model_check(Prior([4.0], [1.0]), Tally.of(rng.poisson(4.0, 1000)), rng).fits
     True
     >>> print(model_check(Prior([4.0], [1.0]), Tally.of(rng.binomial(5, 0.8, 1000)), rng).sentence)
-    the counts vary less than Poisson counts can: if each is out of so many tries, use a binomial method
+    the counts vary less than Poisson counts can: if each is out of so many tries, give trials=
     """
     low, high = pit_interval(prior, tally)
     bins = int(np.clip(tally.n // PER_BIN, FEWEST_BINS, BINS))

@@ -74,10 +74,9 @@ def compare(
         raise InputError(f"a comparison needs at least 2 units, and this table has {tally.n}: add rows")
     units = np.repeat(np.arange(len(tally)), tally.multiplicity)
     x, known = tally.x[units], tally.known[units]
-    precision, square = channel.noise(known) ** -2.0, channel.unbiased_square(x, known)
+    weight, square = channel.noise(known) ** -2.0, channel.unbiased_square(x, known)
     if np.isnan(square).all():
         raise InputError(f"no unit has {channel.words.xs} that can be split in two: a comparison needs such units")
-    weight = precision / precision.mean()
     folds = [_Fold(channel, parts, square) for parts in channel.split(x, known, FOLDS, rng)]
     losses: dict[str, Floats] = {}
     log_scores: dict[str, float | None] = {}
@@ -89,7 +88,7 @@ def compare(
         except EbformerError as error:
             refused.append(Score(name, refusal=str(error)))
         else:
-            losses[name] = _mean_of_known(weight * np.array([loss for loss, _ in outcomes]))
+            losses[name] = _weighted(weight, np.array([loss for loss, _ in outcomes]))
             logs = [log for _, log in outcomes if log is not None]
             log_scores[name] = float(np.mean(logs)) if logs else None
         fitted(name)
@@ -133,11 +132,16 @@ def _ranked(losses: Mapping[str, Floats], log_scores: Mapping[str, float | None]
     return scores
 
 
-def _mean_of_known(losses: Floats) -> Floats:
-    """The mean loss of each unit over the folds [f, n] in which it has one; units without any are left out."""
+def _weighted(weight: Floats, losses: Floats) -> Floats:
+    """The mean loss of each unit over the folds [f, n] in which it has one, by weight; units without any are left out.
+
+    >>> _weighted(np.array([1.0, 3.0, 9.0]), np.array([[2.0, 4.0, np.nan], [4.0, np.nan, np.nan]])).tolist()
+    [1.5, 6.0]
+    """
     told = ~np.isnan(losses)
     seen = told.any(axis=0)
-    return np.asarray(np.where(told, losses, 0.0).sum(axis=0)[seen] / told.sum(axis=0)[seen])
+    mean = np.where(told, losses, 0.0).sum(axis=0)[seen] / told.sum(axis=0)[seen]
+    return np.asarray(mean * weight[seen] / weight[seen].mean())
 
 
 @dataclass(frozen=True, eq=False)

@@ -131,6 +131,12 @@ class GridPrior(Prior):
     def _with_atoms(self, atoms: Floats) -> Self:
         return type(self)(atoms, self.weights, self.channel)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GridPrior) and self.channel == other.channel and super().__eq__(other)
+
+    def __hash__(self) -> int:
+        return hash((super().__hash__(), self.channel))
+
 
 class ConjugatePrior(ABC):
     """A prior whose posteriors are of its own family, with closed forms for all that `bayes` asks of it.
@@ -181,6 +187,10 @@ class ConjugatePrior(ABC):
     @abstractmethod
     def mmse(self, known: float) -> float:
         """E Var[theta | x]."""
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{name} {value:.4g}" for name, value in self.parameters().items())
+        return f"{type(self).__name__}({told})"
 
     def parameters(self) -> dict[str, Any]:
         """The parameters by name."""

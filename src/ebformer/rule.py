@@ -18,8 +18,7 @@ from ebformer.atomic import replacing
 from ebformer.bayes import bayes_rule, log_marginal, posterior, predictive
 from ebformer.bayes.marginal import admitted, check_known, observations
 from ebformer.bayes.prediction import units_to_come
-from ebformer.channels import HOMES as CHANNELS
-from ebformer.channels import POISSON, channel, pick
+from ebformer.channels import CHANNELS, POISSON, channel_named, pick
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats, Posterior, Predictive
 from ebformer.errors import InputError, KnownError, NoPriorError, WeightsError
@@ -28,7 +27,7 @@ from ebformer.tally import Tally
 
 FORMAT, VERSION = "ebformer-rule", 2
 
-HOMES = {
+RULE_KINDS = {
     "mle": "ebformer.estimators.mle",
     "robbins": "ebformer.estimators.robbins",
     "step": "ebformer.estimators.erm_monotone",
@@ -73,7 +72,7 @@ class Rule(ABC):
 
     method: str
     channel: Channel = field(default=POISSON, kw_only=True)
-    known: float | None = field(default=1.0, kw_only=True)
+    known: float | None = field(default=POISSON.usual, kw_only=True)
     convergence: Convergence | None = field(default=None, kw_only=True)
     tally: Tally | None = field(default=None, kw_only=True, repr=False, compare=False)
     """What was fitted, where it is at hand; of a rule that was read from a file, `as_saved` is left."""
@@ -129,8 +128,8 @@ class Rule(ABC):
         return predictive(self._given_prior(), x, self._known(known, words), future, channel=self.channel)
 
     def __str__(self) -> str:
-        units = "" if self.units is None else f" of {self.units:,} units"
-        found = "" if self.prior is None else f": {self.prior!r}"
+        units = "" if self.units is None else f" of {self.units:,} unit{'s' * (self.units != 1)}"
+        found = "" if self.prior is None else f": {self.prior}"
         doubt = "" if self.convergence is None or self.convergence.reached else ", not converged"
         return f"{self.method}{units}, {self.channel.name}{found}{doubt}"
 
@@ -142,7 +141,7 @@ class Rule(ABC):
             "channel": f"{self.channel.name}: {self.channel.words.xs} with {self.channel.keyword}",
             "units": "not recorded" if self.units is None else f"{self.units:,}",
             "log-likelihood": "not recorded" if likelihood is None else f"{likelihood:,.3f}",
-            "prior": repr(self.prior),
+            "prior": str(self.prior),
             "convergence": "no iterations" if self.convergence is None else str(self.convergence),
         }
         if not self.channel.complete and isinstance(self.prior, Prior) and self.tally is not None:
@@ -170,6 +169,11 @@ class Rule(ABC):
 
     def _known(self, known: ArrayLike | None, words: dict[str, ArrayLike | None]) -> ArrayLike:
         about: ArrayLike | None = pick(known, words, self.channel)[1]
+        if about is not None and not (self.channel.complete or bool(np.all(np.asarray(about) == self.known))):
+            raise KnownError(
+                f"the prior is of units that entered the table at {self.channel.keyword} {self.known:g}: "
+                "ask about such units, or fit those of another"
+            )
         if about is not None:
             return about
         if self.known is None:
@@ -182,7 +186,7 @@ class Rule(ABC):
         if self.prior is None:
             raise NoPriorError(
                 f"{self.method} estimates {self.channel.words.thetas} without a prior, so it has no posterior; "
-                "use a method that has one, such as priorformer or npmle"
+                f"use a method that has one, such as npmle or {self.channel.conjugate or 'npmle-em'}"
             )
         return self.prior
 
@@ -221,8 +225,8 @@ class Rule(ABC):
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise InputError(f"{path} is not a saved rule: write one with rule.save(path)")
         kind, version = str(record.get("kind")), record.get("version")
-        if kind in HOMES:
-            import_module(HOMES[kind])
+        if kind in RULE_KINDS:
+            import_module(RULE_KINDS[kind])
         if version not in (1, VERSION) or kind not in Rule._kinds:
             raise InputError(
                 f"{path} holds a rule of kind {kind!r}, version {version!r}, "
@@ -242,17 +246,20 @@ class Rule(ABC):
 def _common(record: dict[str, Any]) -> dict[str, Any]:
     """What rules of every kind have, from a record."""
     of, known, convergence = record.get("channel", POISSON.name), record["known"], record["convergence"]
+    units, log_likelihood = record.get("units"), record.get("log_likelihood")
     if of not in CHANNELS:
         raise ValueError(f"channel {of!r}")
+    if not (isinstance(record["method"], str) and isinstance(units, int | None)):
+        raise TypeError("method or units")
     if known is not None:
         known = float(known)
-        check_known(channel(of), np.asarray(known), channel(of).keyword)
+        check_known(channel_named(of), np.asarray(known), channel_named(of).keyword)
     return {
         "method": record["method"],
-        "channel": channel(of),
+        "channel": channel_named(of),
         "known": known,
         "convergence": None if convergence is None else Convergence(**convergence),
-        "as_saved": (record.get("units"), record.get("log_likelihood")),
+        "as_saved": (units, None if log_likelihood is None else float(log_likelihood)),
     }
 
 

@@ -26,7 +26,8 @@ class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
     is known of the units is metadata, one number each, and its name picks the channel: `fit(X, exposure=games)` for
     counts, `fit(X, trials=at_bats)` for successes, `fit(X, se=errors)` for effects, and the same in `predict`. Inside a
     pipeline it is routed by `set_fit_request(exposure=True)` and `set_predict_request(exposure=True)`. The fitted
-    rules, one per column, are `rules_`. `method=None` is the default method of the channel.
+    rules, one per column, are `rules_`. `method=None` is the default method of the channel, `zeros="missing"` is for
+    counts of units that enter the table only with an event.
 
     >>> model = EmpiricalBayes(method="gamma").fit([[0], [0], [1], [2], [9]])
     >>> model.predict([[0], [9]]).shape
@@ -35,8 +36,9 @@ class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
     (1,)
     """
 
-    def __init__(self, method: str | Estimator | None = None) -> None:
+    def __init__(self, method: str | Estimator | None = None, zeros: str | None = None) -> None:
         self.method = method
+        self.zeros = zeros
 
     def fit(
         self,
@@ -47,7 +49,7 @@ class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
         se: ArrayLike | None = None,
     ) -> Self:
         """Fit the method to every column of observations."""
-        channel, known = pick(None, {"exposure": exposure, "trials": trials, "se": se})
+        channel, known = pick(None, {"exposure": exposure, "trials": trials, "se": se, "zeros": self.zeros})
         columns = self._observations(X, channel, reset=True)
         method = find(default_method(channel) if self.method is None else self.method)
         self.rules_ = [method(coarsened(Tally.of(column, known, channel=channel))) for column in columns.T]

@@ -201,7 +201,10 @@ def _vector(numbers: ArrayLike, name: str) -> NDArray[Any]:
         if array.dtype.kind != "O":
             raise InputError(f"{name}[0] is {array[0]!r}, not a number")
     # Half precision ends far below 2^53.
-    return array if array.dtype.kind in "iu" else array.astype(np.float64, copy=False)
+    try:
+        return array if array.dtype.kind in "iu" else array.astype(np.float64, copy=False)
+    except OverflowError as error:
+        raise InputError(f"{name} has a number too large to compute with: give numbers below 1e308") from error
 
 
 def _known_of(channel: Channel, known: ArrayLike | None, x: NDArray[Any]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from scipy.optimize import brentq
@@ -20,7 +21,9 @@ from ebformer.rule import Rule
 from ebformer.tally import Tally
 
 STEEPEST = 1e6
-"""The heaviest tilt of the likelihood that is tried; where it does not end an interval, nothing does."""
+"""The heaviest tilt of the likelihood that is tried."""
+BEYOND = 12.0
+"""How far beyond the largest raw rate a theta may lie, in its noise."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,8 @@ class Unseen:
 
     def __str__(self) -> str:
         upper = "no upper end" if np.isinf(self.upper) else f"at most {self.upper:,.0f}"
-        estimate = "beyond any number" if np.isinf(self.estimate) else f"{self.estimate:,.0f}"
-        return f"{estimate} units ({self.level:.0%} interval: at least {self.lower:,.0f}, {upper})"
+        estimate = "more units than can be told" if np.isinf(self.estimate) else f"{self.estimate:,.0f} units"
+        return f"{estimate} ({self.level:.0%} interval: at least {self.lower:,.0f}, {upper})"
 
 
 def unseen(rule: Rule, future: float | None = None, level: float = 0.9) -> Unseen:
@@ -54,12 +57,16 @@ def unseen(rule: Rule, future: float | None = None, level: float = 0.9) -> Unsee
     26 units (90% interval: at least 19, at most 32)
     """
     tails(level)
+    if not isinstance(rule, Rule):
+        raise InputError(f"unseen units are asked of a fitted rule, not of a {type(rule).__name__}")
     tally = rule.tally
     if rule.channel.complete:
         raise InputError(f"all units of these {rule.channel.words.xs} are in the table, so that none is unseen")
-    if not isinstance(rule.prior, Prior) or tally is None:
-        raise InputError(f"{rule.method} has no prior on atoms here: fit a tally with npmle or npmle-em, and ask again")
-    if future is not None and not (np.isfinite(future) and future > 0):
+    if not isinstance(rule.prior, Prior):
+        raise InputError(f"{rule.method} has no prior on atoms here: fit with npmle or npmle-em, and ask again")
+    if tally is None:
+        raise InputError("a rule that was read from a file no longer has its units: fit them again, and ask then")
+    if future is not None and not (isinstance(future, Real) and 0 < future < np.inf):
         raise InputError(f"the future {rule.channel.keyword} is {future!r}: give one positive number")
     per_atom = units_to_come(rule.prior.atoms, tally, future)
     estimate = float(rule.prior.weights @ per_atom)
@@ -74,30 +81,54 @@ def _profile_interval(tally: Tally, future: float | None, drop: float) -> tuple[
     ones for every number as the tilt does, and each is a nonparametric maximum likelihood estimate with columns divided
     by 1 - tilt * number / scale.
     """
-    sample, low = Sample.of(tally), np.array([tally.channel.domain[0]])
-    columns, number = Columns.of(sample, sample.lattice), units_to_come(sample.lattice, tally, future)
+    sample, points = Sample.of(tally), _points(tally)
+    columns, number = Columns.of(sample, points), units_to_come(points, tally, future)
     lower = _end(columns, sample.q, number, tally.n, -1.0, drop)
-    bounded = bool(np.isfinite(units_to_come(low, tally, future)).all())
+    bounded = bool(np.isfinite(units_to_come(points[:1] * 0.0, tally, future)).all())
     return lower, _end(columns, sample.q, number, tally.n, 1.0, drop) if bounded else np.inf
 
 
+def _points(tally: Tally) -> Floats:
+    """Thetas from next to none to well beyond all that were seen, a twentieth of the noise apart."""
+    channel, known = tally.channel, tally.known
+    noise = channel.noise(known)
+    highest = float((channel.coordinate(channel.mle(tally.x, known)) + BEYOND * noise).max())
+    u = np.arange(0.0, highest, 0.05 * float(noise.min()))
+    return np.maximum(channel.at_coordinate(u), channel.inside[0])
+
+
 def _end(columns: Columns, q: Floats, number: Floats, n: int, side: float, drop: float) -> float:
+    """The number at one end: below (side -1) or above (1)."""
     # Downwards any scale will do; upwards no column may have a price below 0.
     scale = n if side < 0 else float(number.max())
 
-    def tilted(log_tilt: float) -> tuple[float, float]:
-        """The log-likelihood of the prior of this tilt, and its number."""
+    def tilted(log_tilt: float) -> Floats:
+        """The prior of this tilt."""
         tilt = np.exp(log_tilt)
         price = 1.0 + tilt * number / scale if side < 0 else 1.0 - number / scale * (tilt / (1.0 + tilt))
         priced = columns.divided(price)
         dense = em_steps(priced, q, np.full(number.size, 1.0 / number.size), EM_STEPS)
         w = reweigh(priced, q, dense, sparse_start(dense), 1e-9, steps=60)[0] / price
-        w = w / w.sum()
-        return n * float(q @ np.log(columns.mix(w))), float(w @ number)
+        return np.asarray(w / w.sum())
+
+    def level(w: Floats) -> float:
+        return n * float(q @ np.log(columns.mix(w)))
 
     low, high = -20.0, float(np.log(STEEPEST))
-    best, _ = tilted(low)
-    if best - tilted(high)[0] < drop:
-        return tilted(high)[1]
-    at = float(brentq(lambda log_tilt: best - tilted(log_tilt)[0] - drop, low, high, xtol=1e-6))
-    return tilted(at)[1]
+    within, beyond = tilted(low), tilted(high)
+    best = level(within)
+    if best - level(beyond) < drop:
+        within, beyond = beyond, (np.arange(number.size) == (number * side).argmax()).astype(np.float64)
+        high = low
+    if best - level(beyond) < drop:
+        return float(number @ beyond)
+    while high - low > 1e-3:
+        middle = 0.5 * (low + high)
+        found = tilted(middle)
+        if best - level(found) < drop:
+            low, within = middle, found
+        else:
+            high, beyond = middle, found
+    # Between two priors of one tilt all mixtures of them are as good.
+    share = brentq(lambda part: best - level((1.0 - part) * within + part * beyond) - drop, 0.0, 1.0)
+    return float(number @ ((1.0 - share) * within + share * beyond))

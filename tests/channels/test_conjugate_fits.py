@@ -159,7 +159,7 @@ def test_one_unit_of_many_that_shows_some_but_not_all_keeps_the_fit_from_the_end
 
 
 @pytest.mark.parametrize(
-    ("x", "se"), [([0.5, -0.5], 1.0), ([3.0], 2.0), ([1.0, 1.0], [0.5, 2.0]), ([4.0, 5.0], [1.0, 3.0])]
+    ("x", "se"), [([0.5, -0.5], 1.0), ([3.0], 2.0), ([0.1, 0.1, 0.1], [0.5, 2.0, 0.3]), ([4.0, 5.0], [1.0, 3.0])]
 )
 def test_effects_that_spread_no_more_than_their_errors_have_one_value(x: list[float], se: list[float] | float) -> None:
     rule = NormalMeans()(Tally.of(x, se=se))

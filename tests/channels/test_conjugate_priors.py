@@ -12,7 +12,7 @@ import pytest
 from scipy.special import expit, logit
 
 from ebformer.bayes import log_marginal, log_predictive, marginal_cdf, mmse, posterior, predictive
-from ebformer.channels import channel
+from ebformer.channels import channel_named
 from ebformer.channels.base import Channel, Floats
 from ebformer.channels.beta_prior import BetaPrior
 from ebformer.channels.gamma_prior import GammaPrior
@@ -41,7 +41,7 @@ class Counts:
 
     @property
     def channel(self) -> Channel:
-        return channel("poisson" if isinstance(self.prior, GammaPrior) else "binomial")
+        return channel_named("poisson" if isinstance(self.prior, GammaPrior) else "binomial")
 
     def joint(self, x: int, y: int = 0, future: float = 0.0) -> Decimal:
         """P(x, then y) by its definition, an integral over theta."""
@@ -270,7 +270,7 @@ TRIPLES = [
 
 
 def of(prior: ConjugatePrior) -> Channel:
-    return channel({"gamma": "poisson", "beta": "binomial", "normal": "normal"}[prior.name])
+    return channel_named({"gamma": "poisson", "beta": "binomial", "normal": "normal"}[prior.name])
 
 
 @pytest.mark.parametrize(("prior", "x", "known"), TRIPLES, ids=str)
@@ -291,7 +291,7 @@ def test_posteriors_are_prior_times_likelihood(prior: ConjugatePrior, x: float, 
 
 @pytest.mark.parametrize(("prior", "x", "known"), [triple for triple in TRIPLES if triple[0] in NORMALS], ids=str)
 def test_normal_predictions_carry_the_posterior_through_the_channel(prior: NormalPrior, x: float, known: float) -> None:
-    normal, brute = channel("normal"), density(prior, x, known)
+    normal, brute = channel_named("normal"), density(prior, x, known)
     for future in (0.2, 5.0):
         ahead = predictive(prior, x, known, future, channel=normal)
         for y in ahead.mean + np.sqrt(ahead.variance) * np.array([-2.0, 0.0, 0.7]):
@@ -316,7 +316,7 @@ def test_normal_predictions_carry_the_posterior_through_the_channel(prior: Norma
 @pytest.mark.parametrize("prior", NORMALS, ids=str)
 @pytest.mark.parametrize("s", [0.01, 1.0, 30.0])
 def test_normal_marginal_and_mmse_are_integrals_over_theta(prior: NormalPrior, s: float) -> None:
-    normal = channel("normal")
+    normal = channel_named("normal")
     alone = Density(
         lambda d: prior.centre + d,
         lambda theta: theta - prior.centre,

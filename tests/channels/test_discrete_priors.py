@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ebformer.bayes import bayes_rule, log_marginal, log_predictive, marginal_cdf, mmse, posterior, predictive
-from ebformer.channels import channel, channels
+from ebformer.channels import channel_named, channels
 from ebformer.channels.base import Channel, Floats
 from ebformer.errors import InputError
 from ebformer.prior import GridPrior, Prior
@@ -113,7 +113,7 @@ def test_mmse_is_the_mean_posterior_variance_and_what_the_bayes_rule_pays(channe
 
 
 def test_atoms_at_the_ends_of_the_domain_are_certain_of_what_is_next() -> None:
-    g, binomial = Prior([0.0, 0.4, 1.0], [0.2, 0.5, 0.3]), channel("binomial")
+    g, binomial = Prior([0.0, 0.4, 1.0], [0.2, 0.5, 0.3]), channel_named("binomial")
     assert np.exp(log_marginal(g, [0, 3, 5], 5, channel=binomial)) == pytest.approx(
         [0.2 + 0.5 * 0.6**5, 0.5 * 10 * 0.4**3 * 0.6**2, 0.3 + 0.5 * 0.4**5], rel=1e-12
     )
@@ -129,4 +129,4 @@ def test_atoms_at_the_ends_of_the_domain_are_certain_of_what_is_next() -> None:
 @pytest.mark.parametrize(("name", "atom"), [("poisson", -0.1), ("binomial", 1.1), ("binomial", -0.1)])
 def test_atoms_outside_the_domain_are_refused(name: str, atom: float) -> None:
     with pytest.raises(InputError, match="no prior of"):
-        posterior(Prior([atom], [1.0]), 1, KNOWN[channel(name).keyword][1], channel=channel(name))
+        posterior(Prior([atom], [1.0]), 1, KNOWN[channel_named(name).keyword][1], channel=channel_named(name))

@@ -250,7 +250,7 @@ def test_symmetries_change_the_likelihood_by_a_factor_free_of_theta(channel: Cha
         assert np.abs(moved - moved_other) == pytest.approx(symmetry.scale * np.abs(theta - other), rel=1e-9)
 
 
-@EVERY
+@over([channel for channel in channels() if channel.complete])
 def test_a_function_of_x_has_the_square_of_theta_for_its_mean(channel: Channel) -> None:
     found = 0
     for theta, known, _ in zip(*cases(channel), strict=True):
@@ -262,7 +262,7 @@ def test_a_function_of_x_has_the_square_of_theta_for_its_mean(channel: Channel) 
             found += 1
         else:
             assert np.isnan(square).all()
-    assert found > 0
+    assert found > 0 or not channel.complete
 
 
 @over([channel for channel in channels() if channel.complete])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ebformer.channels import channel, channels
+from ebformer.channels import channel_named, channels
 from ebformer.channels.base import Channel
 from ebformer.channels.beta_prior import BetaPrior
 from ebformer.channels.gamma_prior import GammaPrior
@@ -92,7 +92,7 @@ def test_far_from_the_ends_answers_are_those_to_normal_noise_on_the_stable_scale
 
 @pytest.mark.parametrize("name", [each.name for each in channels() if each.conjugate])
 def test_far_from_the_ends_the_conjugate_prior_is_normal_on_the_stable_scale(name: str) -> None:
-    of = channel(name)
+    of = channel_named(name)
     tally, normal, x, centre, noise = far(of, spread=False)
     assert of.conjugate is not None
     rule, expected = estimator(of.conjugate)(tally), estimator("normal")(normal)

@@ -12,7 +12,7 @@ from scipy import stats
 import ebformer as eb
 from ebformer.bayes import bayes_rule, log_marginal, mmse, predictive
 from ebformer.channels.zero_truncated import ZeroTruncated
-from ebformer.errors import ChannelError, InputError
+from ebformer.errors import ChannelError, InputError, KnownError
 
 CHANNEL = ZeroTruncated()
 
@@ -135,5 +135,38 @@ def test_what_has_no_answer_is_refused() -> None:
         eb.estimator("gamma")(tally)
     with pytest.raises(InputError, match="none is unseen"):
         eb.unseen(eb.estimator("npmle")(eb.Tally.of([1, 3, 2])))
-    with pytest.raises(InputError, match="there is no zeros to give"):
+    with pytest.raises(InputError, match="write zeros='missing'"):
         eb.Tally.of([1, 2], zeros="present")
+
+
+@pytest.mark.parametrize("counts", [[1] * 3, [3] * 10, [2] * 5 + [3] * 5, [1, 1, 1, 2]])
+def test_intervals_of_few_units_hold_every_atom_that_is_nearly_as_likely(counts: list[int]) -> None:
+    """A prior of one atom within the drop of the profile, 2.30 at level 0.9, has its number in the interval."""
+    tally = eb.Tally.of(counts, zeros="missing")
+    rule = eb.estimator("npmle")(tally)
+    found, everything = eb.unseen(rule, future=1.0), eb.unseen(rule)
+    theta = np.linspace(1e-3, 6.0, 3_000)
+    log_f = CHANNEL.log_likelihood(tally.x[:, None], theta, 1.0)
+    near = rule.log_likelihood - tally.multiplicity @ log_f < -np.log(1 - 0.9)
+    unseen = tally.n / np.expm1(theta[near])
+    to_come = unseen * -np.expm1(-theta[near])
+    assert found.lower <= to_come.min() + 1e-3
+    assert found.upper >= to_come.max() - 1e-3
+    assert everything.lower <= unseen.min() + 1e-3
+    assert np.isinf(everything.upper)
+
+
+def test_one_prior_of_units_in_the_table_is_not_asked_to_serve_several_exposures() -> None:
+    with pytest.raises(KnownError, match="enter a table without zeros by unequal chances"):
+        eb.estimator("npmle")(eb.Tally.of([1, 2], exposure=[1.0, 2.0], zeros="missing"))
+    rule = eb.estimator("npmle")(eb.Tally.of([1, 2, 4], exposure=2.0, zeros="missing"))
+    assert rule(2, exposure=2.0) == rule(2)
+    with pytest.raises(KnownError, match="entered the table at exposure 2"):
+        rule(2, exposure=1.0)
+
+
+def test_a_common_exposure_changes_units_alone() -> None:
+    bare = eb.estimator("npmle")(eb.Tally.of([1, 1, 2, 7], zeros="missing"))
+    years = eb.estimator("npmle")(eb.Tally.of([1, 1, 2, 7], exposure=4.0, zeros="missing"))
+    assert years([1, 7]) == pytest.approx(bare([1, 7]) / 4.0, rel=1e-9)
+    assert eb.unseen(years, future=4.0).estimate == pytest.approx(eb.unseen(bare, future=1.0).estimate, rel=1e-9)

@@ -285,11 +285,11 @@ def test_where_ctrl_c_is_said_to_leave_no_file_there_is_none(league: Path) -> No
     folder, fitted = league.parent, ["--count", "goals", "--method", "gamma"]
     none = ("ebformer: interrupted, no unfinished file was left", set[str]())
     estimate = ["estimate", "league.csv", *fitted, "-o", "out.csv", "--save", "rule.json"]
-    assert interrupted_in("ebformer.tables.remarks.remarks", *estimate, folder=folder) == none
-    assert interrupted_in("ebformer.tables.checking.verdict", *estimate, folder=folder) == none
+    assert interrupted_in("ebformer.tables.shrink.remarks", *estimate, folder=folder) == none
+    assert interrupted_in("ebformer.tables.shrink.verdict", *estimate, folder=folder) == none
     assert ebformer("estimate", "league.csv", *fitted, "--save", "rule.json", folder=folder).returncode == 0
     applied = ["apply", "rule.json", "league.csv", "-o", "out.csv"]
-    assert interrupted_in("ebformer.tables.remarks.about_bins", *applied, folder=folder) == none
+    assert interrupted_in("ebformer.tables.shrink.about_bins", *applied, folder=folder) == none
 
 
 def test_ctrl_c_in_the_demo_says_which_file_was_written(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from ebformer.bayes.marginal import bayes_rule, log_marginal
 from ebformer.errors import InputError
 from ebformer.estimators.npmle.estimator import Npmle
 from ebformer.estimators.npmle.lattice import Lattice
-from ebformer.estimators.npmle.parts import apart, maximise_by_parts
+from ebformer.estimators.npmle.parts import independent_parts, maximise_by_parts
 from ebformer.estimators.npmle.sample import SILENT, Sample
 from ebformer.estimators.npmle.solver import maximise
 from ebformer.prior import Prior
@@ -106,7 +106,7 @@ def test_parts_on_their_own_are_the_whole(unequal: bool, theta_max: float) -> No
     t = 10 ** rng.uniform(-1, 1, 60) if unequal else np.ones(60)
     tally = Tally.of(rng.poisson(t * 10 ** rng.uniform(-1, 6, 60)), t)
     sample = Sample.of(tally, theta_max)
-    assert len(apart(sample)) > 2
+    assert len(independent_parts(sample)) > 2
     parts, whole = maximise_by_parts(sample, tolerance(tally)), maximise(sample, tolerance(tally))
     assert max(parts.gap, whole.gap) <= tolerance(tally)
     x = tally.values
@@ -127,7 +127,7 @@ def test_between_parts_every_observation_is_silent(
     counts: list[int], logs: list[float], theta_max: float | None
 ) -> None:
     sample = Sample.of(Tally.of(counts, np.exp(logs[: len(counts)])), theta_max)
-    parts = apart(sample)
+    parts = independent_parts(sample)
     assert sorted(np.concatenate(parts).tolist()) == list(range(sample.x.size))
     best = sample.nearest / sample.known
     for left, right in itertools.pairwise(parts):
@@ -226,4 +226,4 @@ def test_theta_max_is_per_unit_of_exposure() -> None:
 @pytest.mark.parametrize("theta_max", [0.0, -1.0, np.nan, np.inf])
 def test_theta_max_must_be_positive(theta_max: float) -> None:
     with pytest.raises(InputError, match="theta_max"):
-        Npmle(theta_max=theta_max)
+        Npmle(theta_max=theta_max)(Tally.of([1, 4]))

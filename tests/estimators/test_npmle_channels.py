@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from convex_npmle import COORDINATE, convex_program, independent_gap, kernel, log_likelihood, log_marginal, objective
-from ebformer.channels import channel
+from ebformer.channels import channel_named
 from ebformer.estimators.npmle import sample
 from ebformer.estimators.npmle.estimator import Npmle
 from ebformer.estimators.npmle.parts import maximise_by_parts
@@ -71,7 +71,7 @@ def test_symmetries_of_the_channel_are_symmetries_of_the_prior(name: str) -> Non
     for _ in range(5):
         tally = random_tally(name, rng, most=500)
         prior = Npmle()(tally).prior
-        for symmetry in channel(name).symmetries():
+        for symmetry in channel_named(name).symmetries():
             x, known = symmetry.observation(tally.x, tally.known)
             changed = Tally(x, tally.multiplicity, known, channel=tally.channel)
             theirs, ours = Npmle()(changed).prior, Prior(symmetry.theta(prior.atoms), prior.weights)

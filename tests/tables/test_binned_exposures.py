@@ -141,7 +141,7 @@ def test_a_tally_of_large_counts_is_coarsened_to_nearly_the_same_rule(method: st
 def test_binning_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LIMIT", 500)
     observations = observe(source_of(pl.DataFrame(continuous())), Columns("claims", "years"))
-    said = remarks(fit_table(observations, eb.CATALOGUE["npmle"]), observations)
+    said = remarks(fit_table(observations, eb.CATALOGUE["npmle"]), observations, eb.CATALOGUE["npmle"])
     assert any("no estimate moves by more than" in sentence for sentence in said)
     told = about_bins(Fit(observations.columns, {None: BayesRule("oracle", PRIOR)}), observations)  # as `apply` does
     assert "no estimate moves by more than" in told[0]

@@ -13,6 +13,7 @@ import pytest
 
 import ebformer as eb
 from ebformer.errors import InputError
+from ebformer.rule import BayesRule
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit, Wanted
 from ebformer.tables.frames import source_of
@@ -56,6 +57,17 @@ def test_a_method_without_a_prior_has_nothing_that_could_be_said_to_fit() -> Non
         assert len(shrunken.model_check) == len(shrunken.departures) == said
 
 
+def test_a_method_may_have_a_remark_of_its_own_and_need_no_rows_to_learn_from() -> None:
+    class Fixed(eb.Gamma):
+        learns = False
+        remark = "everything is a guess"
+
+    few = source_of(pl.DataFrame({"goals": [0, 3, 1]}))
+    assert shrink_table(few, Columns("goals"), Fixed(), Wanted()).remarks == ["everything is a guess"]
+    (said,) = shrink_table(few, Columns("goals"), eb.Gamma(), Wanted()).remarks
+    assert "few rows" in said
+
+
 def test_everything_that_takes_its_time_is_watched() -> None:
     """Nothing is fitted outside what is watched, and a saved fit is said to be read, not estimated."""
     tasks: list[str] = []
@@ -68,11 +80,12 @@ def test_everything_that_takes_its_time_is_watched() -> None:
         yield
         watched.pop()
 
-    def method(tally: Tally) -> eb.Rule:
-        assert watched
-        return eb.CATALOGUE["gamma"](tally)
+    class Watched(eb.Gamma):
+        def fit(self, tally: Tally) -> BayesRule:
+            assert watched
+            return super().fit(tally)
 
-    fit = walked(method, watch=watch).fit
+    fit = walked(Watched(), watch=watch).fit
     walked(fit, watch=watch)
     assert tasks == ["Estimating", "Answering", "Reading", "Answering"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,10 @@ def mmse(prior: AnyPrior, known: float | None = None, *, channel: Channel | None
     (0.0, 0.0)
     """
     channel, about = pick(known, words, channel)
-    about = float(usual_unless_given(channel, about))
+    about = usual_unless_given(channel, about)
+    if not isinstance(about, Real):
+        raise InputError(f"{channel.keyword} is {about!r}: give one number")
+    about = float(about)
     check_known(channel, np.asarray(about), channel.keyword)
     admitted(prior, channel)
     if isinstance(prior, ConjugatePrior):

@@ -66,6 +66,8 @@ def _future(channel: Channel, future: ArrayLike | None) -> Floats:
         raise InputError(
             f"say how precisely the next {channel.words.x} is measured: give its {channel.keyword} as future="
         )
+    if np.ma.is_masked(given):
+        raise InputError(f"the future {channel.keyword} has masked entries: leave such units out first")
     try:
         f = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -143,10 +145,6 @@ class ContinuousMixture(PredictiveMixture):
     def quantile(self, q: ArrayLike) -> Floats:
         levels = probabilities(q)
         flat = np.broadcast_to(levels.reshape(-1), (*self.future.shape, levels.size))
-        if bool(np.any((flat == 0.0) | (flat == 1.0))):
-            raise InputError(
-                "the level of a quantile is 0 or 1, and no effect is certain to lie beyond: give one between"
-            )
         # A quantile of a mixture lies between the smallest and the largest of its parts'.
         spread = 40.0 * np.sqrt(self._by_atom(self.channel.variance).max(axis=-1))[..., None]
         below = np.broadcast_to(self.after.atoms[0] - spread, flat.shape)
@@ -157,7 +155,8 @@ class ContinuousMixture(PredictiveMixture):
             below, above = np.where(reached, below, middle), np.where(reached, middle, above)
             if bool(np.all(above - below <= 1e-14 * np.maximum(np.abs(above), spread))):
                 break
-        return np.asarray(above.reshape(self.future.shape + levels.shape))
+        found = np.where(flat == 0.0, -np.inf, np.where(flat == 1.0, np.inf, above))
+        return np.asarray(found.reshape(self.future.shape + levels.shape))
 
 
 def log_predictive(

@@ -11,7 +11,7 @@ from ebformer.channels.base import Channel
 from ebformer.channels.poisson import Poisson
 from ebformer.errors import InputError
 
-HOMES = {
+CHANNELS = {
     "poisson": "poisson.Poisson",
     "binomial": "binomial.Binomial",
     "normal": "normal.Normal",
@@ -24,25 +24,25 @@ POISSON = Poisson()
 
 
 @cache
-def channel(name: str) -> Channel:
+def channel_named(name: str) -> Channel:
     """The channel of this name.
 
-    >>> channel("binomial")
+    >>> channel_named("binomial")
     Binomial()
     """
-    if name not in HOMES:
-        raise InputError(f"there is no channel {name!r}: choose among {', '.join(HOMES)}")
-    module, _, kind = HOMES[name].partition(".")
+    if name not in CHANNELS:
+        raise InputError(f"there is no channel {name!r}: choose among {', '.join(CHANNELS)}")
+    module, _, kind = CHANNELS[name].partition(".")
     found: Channel = getattr(import_module(f"ebformer.channels.{module}"), kind)()
     return found
 
 
 def channels() -> list[Channel]:
     """All channels."""
-    return [channel(name) for name in HOMES]
+    return [channel_named(name) for name in CHANNELS]
 
 
-def pick(known: Any, words: Mapping[str, Any], channel: Channel | None = None) -> tuple[Channel, Any]:
+def pick(known: Any, words: Mapping[str, Any], channel: Channel | str | None = None) -> tuple[Channel, Any]:
     """The channel and what is known of its units, from the one keyword that a caller wrote; None is not written.
 
     >>> pick(None, {"trials": 45}), pick(None, {})
@@ -52,12 +52,18 @@ def pick(known: Any, words: Mapping[str, Any], channel: Channel | None = None) -
     ...
     ebformer.errors.InputError: these are counts with an exposure: give exposure=, not trials=
     """
+    channel = channel_named(channel) if isinstance(channel, str) else channel
     written = {word: value for word, value in words.items() if value is not None}
-    signs = {word for each in channels() if each.sign for word in each.sign[:1]}
-    keywords = [word for word in written if word not in signs]
-    sign = {word: value for word, value in written.items() if word in signs}
+    markers = dict(each.sign for each in channels() if each.sign)
+    keywords = [word for word in written if word not in markers]
+    for word, value in written.items():
+        if word in markers and not (isinstance(value, str) and value == markers[word]):
+            raise InputError(f"{word} is {value!r}: write {word}={markers[word]!r}, or leave it out")
+        if word not in markers and word not in {each.keyword for each in channels()}:
+            raise InputError(f"there is no {word} to give: write {_choices()}")
     if len(keywords) > 1 or (keywords and known is not None):
         raise InputError(f"{' and '.join([*['known'] * (known is not None), *keywords])} were given: give one of them")
+    sign = {word: value for word, value in written.items() if word in markers}
     if channel is None:
         fitting = [
             each
@@ -65,10 +71,11 @@ def pick(known: Any, words: Mapping[str, Any], channel: Channel | None = None) -
             if set(keywords) <= {each.keyword} and sign == dict([each.sign] if each.sign else [])
         ]
         if not fitting:
-            raise InputError(f"there is no {', '.join(written)} to give: write {_choices()}")
+            raise InputError(f"{' and '.join(written)} do not go together: leave one out")
         channel = fitting[0]
     elif set(keywords) - {channel.keyword} or (sign and tuple(sign.items()) != (channel.sign,)):
-        wrong = next(word for word in written if word != channel.keyword)
+        right = {channel.keyword, *(channel.sign or ())[:1]}
+        wrong = next(word for word in written if word not in right)
         noun = channel.words.known
         article = "" if noun.endswith("s") else "an " if noun[0] in "aeiou" else "a "
         raise InputError(f"these are {channel.words.xs} with {article}{noun}: give {channel.keyword}=, not {wrong}=")

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ebformer.errors import InputError
+
 Floats = NDArray[np.float64]
 
 LARGEST_WHOLE = 2**53
@@ -127,6 +129,8 @@ class Channel(ABC):
 
     def log_likelihood(self, x: ArrayLike, theta: ArrayLike, known: ArrayLike | None = None) -> Floats:
         """log p(x | theta)."""
+        if known is None and self.usual is None:
+            raise InputError(f"{self.words.xs} need {self.keyword}=: {self.words.ask_known}")
         given = x, theta, self.usual if known is None else known
         at, rate, about = (np.asarray(number, dtype=np.float64) for number in given)
         return np.asarray(self.log_peak(at, about) - self.deviance(at, rate, about))

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincc, betaincinv
+from scipy.special import betainc, betaincc, betaincinv
 
 from ebformer.channels.binomial import Binomial
 from ebformer.channels.poisson import log_peak
@@ -31,6 +31,9 @@ NEGLIGIBLE = 1e-18
 """Terms of a sum end where they are this small beside the sum."""
 MOST_TERMS = 2**16
 """So many terms of all sums are computed at a time."""
+LONG = 2000
+"""Sums of more terms than this on either side are integrals instead."""
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(128)
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,7 @@ def _log_peak(x: Floats, size: Floats) -> Floats:
 
 
 def beta_binomial_cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, m: ArrayLike) -> Floats:
-    """P(at most x), for any real x: the sum of the shorter tail, term by term from its largest.
+    """P(at most x), for any real x: the sum of the shorter tail, term by term from its largest, or an integral.
 
     >>> beta_binomial_cdf([-1, 0, 1.5, 7], 1.0, 1.0, 2).round(12).tolist()
     [0.0, 0.333333333333, 0.666666666667, 1.0]
@@ -191,7 +194,12 @@ def beta_binomial_cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, m: ArrayLike) ->
     upper = at + 0.5 > m * a / (a + b)
     # From above, failures change places with successes: P(X > x) = P(m - X <= m - x - 1).
     start, a, b = np.where(upper, m - at - 1.0, at), np.where(upper, b, a), np.where(upper, a, b)
-    tail = np.exp(beta_binomial_log_pmf(start, a, b, m)) * _relative_tail(start, a, b, m)
+    long = np.minimum(start + 1.0, m - start) > LONG
+    short = np.where(long, 0.0, start)
+    tail = np.exp(beta_binomial_log_pmf(short, a, b, m)) * _relative_tail(short, a, b, m)
+    if long.any():
+        tail = np.array(tail)
+        tail[long] = beta_exceeds(start[long] + 1.0, m[long] - start[long], a[long], b[long])
     below = np.where(upper, 1.0 - tail, tail)
     return np.where(x < 0, 0.0, np.where(x >= m, 1.0, np.clip(below, 0.0, 1.0)))
 
@@ -211,3 +219,27 @@ def _relative_tail(x: Floats, a: Floats, b: Floats, m: Floats) -> Floats:
         term[active], k[active] = terms[:, -1], k[active] - width
         active = active[(k[active] > 0) & (term[active] > NEGLIGIBLE * total[active])]
     return total.reshape(shape)
+
+
+def beta_exceeds(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
+    """P(B > T) for independent B ~ Beta(a, b) and T ~ Beta(c, d), vectors [u], where none has a corner at 0 or 1.
+
+    With a = x + 1 and b = m - x it is P(X <= x) of the beta-binomial X of m trials. The narrower of the two is
+    integrated over, in the stable coordinate, where the distribution function of the other is smooth.
+
+    >>> one = np.ones(1)
+    >>> beta_exceeds(300.0 * one, 100.0 * one, 300.0 * one, 100.0 * one).round(12).tolist()
+    [0.5]
+    """
+    swap = (a + b < c + d)[:, None]
+    a, b, c, d = (number[:, None] for number in (a, b, c, d))
+    p, q, r, s = (np.where(swap, two, one) for one, two in ((a, c), (b, d), (c, a), (d, b)))
+    channel = Binomial()
+    u = channel.coordinate(p / (p + q)) + 10.0 * NODES / np.sqrt(p + q)
+    inside = (u > 0.0) & (u < np.pi)
+    theta = channel.at_coordinate(np.where(inside, u, 1.0))
+    # The density in u, up to a factor: theta^p (1 - theta)^q over sqrt(theta (1 - theta)).
+    log_density = (p - 0.5) * np.log(theta) + (q - 0.5) * np.log1p(-theta)
+    density = np.where(inside, WEIGHTS * np.exp(log_density - np.max(log_density, axis=1, keepdims=True)), 0.0)
+    below = np.where(swap, betaincc(r, s, theta), betainc(r, s, theta))
+    return np.asarray((density * below).sum(axis=1) / density.sum(axis=1))

@@ -134,9 +134,8 @@ class Normal(Channel):
         """
         _, of_known = np.unique(np.floor(np.log(known) / width), return_inverse=True)
         s = np.sqrt(np.bincount(of_known, units * known**2) / np.bincount(of_known, units))[of_known]
-        cell = np.stack([of_known, np.floor(x / (width * s))], axis=1)
-        _, of_x = np.unique(cell, axis=0, return_inverse=True)
-        of_x = of_x.reshape(-1)
+        _, cell = np.unique(np.floor(x / (width * s)), return_inverse=True)
+        _, of_x = np.unique(of_known * (cell.max() + 1) + cell, return_inverse=True)
         return (np.bincount(of_x, units * x) / np.bincount(of_x, units))[of_x], s
 
     def conjugate_prior(self, **parameters: float) -> Any:

@@ -49,7 +49,7 @@ class Poisson(Channel):
     )
     advice = Advice(
         fits="Poisson with a mixing distribution fits",
-        narrow="the counts vary less than Poisson counts can: if each is out of so many tries, use a binomial method",
+        narrow="the counts vary less than Poisson counts can: if each is out of so many tries, give trials=",
         wide=(
             "counts are more spread than their rates explain at small exposure and less at large: "
             "events seem to come in bursts, so count bursts instead of events, or trust the intervals less"

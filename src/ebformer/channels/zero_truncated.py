@@ -19,7 +19,8 @@ SMALL = 1e-2
 class ZeroTruncated(Channel):
     """p(x | theta) = (t theta)^x / (x! (exp(t theta) - 1)) for x >= 1, with exposure t.
 
-    Priors are of the units in the table. At theta = 0 every count is 1: such a unit is hardly ever seen, and once then.
+    Priors are of the units in the table, so that they hold for one exposure: at another, others would have entered. At
+    theta = 0 every count is 1: such a unit is hardly ever seen, and once then.
 
     >>> np.exp(ZeroTruncated().log_likelihood([1, 2], 1.0, 1.0)).round(6)  # 1 / (e - 1) and half of it
     array([0.581977, 0.290988])

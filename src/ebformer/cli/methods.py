@@ -31,14 +31,14 @@ def command() -> None:
     Example:
       ebformer methods
     """
-    from ebformer.channels import channel
+    from ebformer.channels import channel_named
     from ebformer.estimators.base import EVERY_CHANNEL
     from ebformer.estimators.catalogue import CATALOGUE, DEFAULT
-    from ebformer.estimators.contract import samples
+    from ebformer.estimators.contract import examples
 
     lines: list[dict[str, object]] = []
     for name, method in CATALOGUE.items():
-        tally = samples(channel(method.channels[0]))[0].tally()
+        tally = examples(channel_named(method.channels[0]))[0].tally()
         promises = {
             "intervals": method(tally).prior is not None,
             "unequal": method.unequal_known,

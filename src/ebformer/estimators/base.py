@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from ebformer.channels import HOMES as CHANNELS
+from ebformer.channels import CHANNELS
 from ebformer.channels.base import Channel
 from ebformer.errors import ChannelError, InputError, KnownError
 from ebformer.rule import Rule
@@ -76,6 +76,11 @@ class Estimator(ABC):
             raise KnownError(
                 f"{self.name} treats all units alike and cannot use unequal {channel.words.knowns}; "
                 + _methods_that_can(channel)
+            )
+        if common is None and not channel.complete:
+            raise KnownError(
+                f"units of unequal {channel.words.knowns} enter a table without zeros by unequal chances, for which no "
+                f"prior of those in it allows: fit units of one {channel.words.known}, or add those with zeros"
             )
         if common is None:
             return replace(self.fit(tally), channel=channel, known=None, tally=tally)

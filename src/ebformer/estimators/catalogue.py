@@ -108,18 +108,19 @@ def _loaded(home: str) -> Any:
 def default_method(channel: Channel) -> str:
     """The method of those who name none.
 
-    >>> from ebformer.channels import POISSON, channel
-    >>> default_method(POISSON), default_method(channel("binomial"))
+    >>> from ebformer.channels import POISSON, channel_named
+    >>> default_method(POISSON), default_method(channel_named("binomial"))
     ('priorformer', 'beta')
     """
-    return DEFAULT if channel.name in estimator(DEFAULT).channels else channel.conjugate or "npmle-em"
+    serves = channel.name in _loaded(PRETRAINED[DEFAULT]).channels
+    return DEFAULT if serves else channel.conjugate or "npmle-em"
 
 
 def serving(channel: Channel) -> dict[str, Estimator]:
     """The methods that serve a channel, by name.
 
-    >>> from ebformer.channels import channel
-    >>> list(serving(channel("binomial")))
+    >>> from ebformer.channels import channel_named
+    >>> list(serving(channel_named("binomial")))
     ['mle', 'npmle', 'npmle-em', 'beta']
     """
     return {name: method for name, method in CATALOGUE.items() if channel.name in method.channels}

@@ -86,13 +86,13 @@ def maximum_likelihood(tally: Tally) -> tuple[AnyPrior, Convergence]:
         return float(a * (m @ (digamma_minus_log(x + a) - digamma_minus_log(a) + log_ratio - off / (a + mu_t))))
 
     spread, most = float(m @ ((x - pooled * t) ** 2 - x)), np.log(max(LARGEST_SHAPE, 1e3 * float(x.max())))
-    alike, found, rising = tally.common is not None, list[tuple[AnyPrior, Convergence]](), True
-    if (x / t).min() < (x / t).max() and not (alike and spread <= 0):
+    equal, found, rising = tally.common is not None, list[tuple[AnyPrior, Convergence]](), True
+    if (x / t).min() < (x / t).max() and not (equal and spread <= 0):
         # Units of one exposure have one maximum at most; others may have several, and an infinite shape may be one.
-        low = 0.0 if alike else SMALLEST_LOG_SHAPE
+        low = 0.0 if equal else SMALLEST_LOG_SHAPE
         while score(low) <= 0:
             low -= 2.0
-        ladder = np.linspace(low, most, 2 if alike else 1 + int((most - low) / STEP))
+        ladder = np.linspace(low, most, 2 if equal else 1 + int((most - low) / STEP))
         roots, rising = maxima(score, ladder)
         for root in roots:
             gap, shape = abs(score(root)), float(np.exp(root))

@@ -41,7 +41,10 @@ class NormalMeans(Estimator):
 
     def fit(self, tally: Tally) -> BayesRule:
         """Find the spread at which the profile likelihood is highest."""
-        prior, convergence = maximum_likelihood(tally)
+        scale = float(tally.known.min())  # squares of errors in other units may be too small for numbers
+        small = Tally(tally.x / scale, tally.multiplicity, tally.known / scale, channel=tally.channel)
+        prior, convergence = maximum_likelihood(small)
+        prior = prior.scaled(scale)
         return BayesRule(self.name, prior, channel=tally.channel, convergence=convergence)
 
 
@@ -76,7 +79,7 @@ def maximum_likelihood(tally: Tally) -> tuple[AnyPrior, Convergence]:
         if spread > precise**2:
             prior = NormalPrior(float(weight @ x), float(np.sqrt(spread - precise**2)))
             return prior, Convergence(0.0, 0, True, "derivative of the mean log-likelihood in log(spread^2)")
-    elif spread > 0:
+    elif np.ptp(x) > 0:
         # At the square of the range of the effects the score has turned for good.
         low, high = np.log(SMALLEST * precise**2), 2.0 * np.log(float(np.ptp(x)))
         ladder = np.linspace(low, max(low, high), 2 + max(0, int((high - low) / STEP)))

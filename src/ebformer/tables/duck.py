@@ -1,4 +1,7 @@
-"""Tables in DuckDB: relations, and through them files, out of core."""
+"""Tables in DuckDB: relations, and through them files, out of core.
+
+SQL of our own, since narwhals would end at the first text that is no number, and needs a column to number rows by.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,8 @@ class DuckTable:
         name, keyed = columns.role(role), self._keys(columns, width)
         assert name is not None
         numbered = "SELECT *, row_number() OVER () AS ebformer_row FROM ebformer_given"
-        on = " AND ".join(f"{sql} IS NOT DISTINCT FROM found.key_{key}" for key, sql in keyed.items())
+        # Text such as -nan is read as NaN, and means missing too.
+        on = " AND ".join(f"nullif({sql}, 'nan') IS NOT DISTINCT FROM found.key_{key}" for key, sql in keyed.items())
         found = self.ask(
             f"SELECT {quoted(name)}, ebformer_row, count(*) OVER () FROM ({numbered}) AS given "
             f"SEMI JOIN ebformer_found AS found ON {on} ORDER BY ebformer_row LIMIT 1",
@@ -130,8 +134,7 @@ class DuckTable:
                 f"{name} has entries like {self.unclear[name]!r}, which may mean thousands: "
                 "remove the thousands separators, or end decimals in one more 0"
             )
-        number = f"coalesce(try_cast({column} AS DOUBLE), '-inf'::DOUBLE)"
-        return unless_missing(MISSING_NUMBERS, column, f"nullif({number}, 'nan')")
+        return unless_missing(MISSING_NUMBERS, column, f"coalesce(try_cast({column} AS DOUBLE), '-inf'::DOUBLE)")
 
 
 def _as_table(keys: Distinct) -> dict[str, NDArray[Any]]:

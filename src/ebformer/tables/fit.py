@@ -159,8 +159,8 @@ class Fit:
             )
         for name in names:
             if name not in number:
-                known = first_few(list(number))
-                raise InputError(f"group {name!r} was not in the fitted table (its groups: {known}): fit it first")
+                fitted = first_few(list(number))
+                raise InputError(f"group {name!r} was not in the fitted table (its groups: {fitted}): fit it first")
         rule = np.array([number[name] for name in names])[group]
         first, which = distinct_rows(rule, observations.x, observations.known)
         asked = np.bincount(rule[first], minlength=len(self.shared))

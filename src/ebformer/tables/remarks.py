@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ebformer.estimators.catalogue import CATALOGUE
-from ebformer.estimators.oracle import Oracle
+from ebformer.estimators.base import Estimator
 from ebformer.prior import Prior
 from ebformer.tables.columns import first_few
 from ebformer.tables.fit import Fit
@@ -22,37 +21,22 @@ ONE_RATE = (
 """What a prior of one point means."""
 
 
-def remarks(fit: Fit, observations: Observations) -> list[str]:
-    """All there is to say about a fit to these observations."""
+def remarks(fit: Fit, observations: Observations, method: Estimator) -> list[str]:
+    """All there is to say about what a method made of these observations."""
     return (
-        about_methods(fit)
-        + about_few_rows(fit, observations)
+        ([] if method.remark is None else [method.remark])
+        + (about_few_rows(observations) if method.learns else [])
         + about_bins(fit, observations)
         + about_rules(fit, observations.columns.group)
     )
 
 
-def about_methods(fit: Fit) -> list[str]:
-    """What methods say of themselves."""
-    said = (CATALOGUE[name].remark for name in _methods(fit) if name in CATALOGUE)
-    return [remark for remark in said if remark is not None]
-
-
-def _methods(fit: Fit) -> list[str]:
-    return list(dict.fromkeys(rule.method for rule in fit.rules.values()))
-
-
-def _learns(method: str) -> bool:
-    """Whether few rows are little to go by; a method that is not in the catalogue is taken at the worst."""
-    return method != Oracle.name and (method not in CATALOGUE or CATALOGUE[method].learns)
-
-
-def about_few_rows(fit: Fit, observations: Observations) -> list[str]:
-    """Where a prior was learnt from next to nothing."""
+def about_few_rows(observations: Observations) -> list[str]:
+    """Where there is next to nothing to learn a prior from."""
     names, group = observations.groups
     units = np.bincount(group, weights=observations.keys.rows)
     few = np.flatnonzero(units < FEW)
-    if few.size == 0 or not any(_learns(name) for name in _methods(fit)):
+    if few.size == 0:
         return []
     shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
     column = observations.columns.group

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from ebformer.check import ModelCheck
-from ebformer.rule import Rule
+from ebformer.estimators.base import Estimator
 from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
 from ebformer.tables.fit import Fit, Wanted, fit_table
 from ebformer.tables.observations import Observations, Source, observe
 from ebformer.tables.remarks import about_bins, remarks
-from ebformer.tally import Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,7 @@ class Shrunken:
 def shrink_table(
     source: Source,
     columns: Columns,
-    method: Callable[[Tally], Rule] | Fit,
+    method: Estimator | Fit,
     wanted: Wanted,
     missing: Missing = "error",
     watch: Callable[[str], AbstractContextManager[object]] = nullcontext,
@@ -73,7 +72,7 @@ def shrink_table(
         fit = method if isinstance(method, Fit) else fit_table(observations, method)
         check_nothing_overwritten(fit.new_columns(wanted), source.names)
         checks = {} if fit is method else check_fit(fit, observations, np.random.default_rng(0))
-        said = about_bins(fit, observations) if fit is method else remarks(fit, observations)
+        said = about_bins(fit, observations) if isinstance(method, Fit) else remarks(fit, observations, method)
     with watch("Answering"):  # ranks of thousands of units take their time
         answers = fit.answers(observations, wanted)
     rows = source.with_answers(columns, observations.width, observations.keys, answers)

@@ -31,7 +31,6 @@ def log_bin(x: str, known: str, width: float) -> str:
     """
     fineness = f"pow(2, greatest(ceil(log2((greatest({x}, 0) + 0.5) / {SMALL}) / 2), 0))"
     return (
-        f"CASE WHEN {known} > 0 AND {known} < CAST('inf' AS DOUBLE) "
-        f"THEN CAST(floor(ln({known}) / {width!r} * {fineness}) AS DOUBLE) "
-        f"WHEN {known} IS NOT NULL THEN CAST('-inf' AS DOUBLE) END"
+        f"CASE WHEN {known} <= 0 OR {known} = CAST('inf' AS DOUBLE) THEN CAST('-inf' AS DOUBLE) "
+        f"ELSE CAST(floor(ln({known}) / {width!r} * {fineness}) AS DOUBLE) END"
     )

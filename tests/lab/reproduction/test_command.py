@@ -16,7 +16,7 @@ SHIPPED = all((training_worlds.FOLDER / f"{name}.safetensors").exists() for name
 
 KILLED_AT_T24R = """
 import os, signal
-from ebformer.lab.arena.table import Journal
+from ebformer.lab.journal import Journal
 from ebformer.cli import main
 
 append = Journal.append

@@ -44,8 +44,8 @@ class Npmle(Estimator):
     theta_max: float | None = None
 
     def __post_init__(self) -> None:
-        if self.theta_max is not None and not 0 < self.theta_max < np.inf:
-            raise InputError(f"theta_max is {self.theta_max:g}: give a positive finite number")
+        if self.theta_max is not None and not np.isfinite(self.theta_max):
+            raise InputError(f"theta_max is {self.theta_max:g}: give a finite number")
 
     def in_units(self, scale: float) -> Self:
         """The bound in other units."""
@@ -53,6 +53,9 @@ class Npmle(Estimator):
 
     def fit(self, tally: Tally) -> BayesRule:
         """Maximise, certify and say how well."""
+        low = tally.channel.domain[0]
+        if self.theta_max is not None and not self.theta_max > low:
+            raise InputError(f"theta_max is {self.theta_max:g}: give a number above {low:g}")
         tolerance = min(1e-6, 0.01 / tally.n)
         solution = maximise_by_parts(Sample.of(tally, self.theta_max), tolerance)
         evidence = Convergence(solution.gap, solution.iterations, solution.gap <= tolerance, "max D - 1 over all theta")

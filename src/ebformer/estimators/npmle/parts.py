@@ -26,7 +26,7 @@ def maximise_by_parts(sample: Sample, tolerance: float) -> Solution:
     >>> solution.atoms.round(6).tolist(), (6 * solution.weights).round(6).tolist()
     ([0.0, 8.498268, 1000.0], [2.999592, 2.000408, 1.0])
     """
-    parts = apart(sample)
+    parts = independent_parts(sample)
     if len(parts) == 1:
         return maximise(sample, tolerance)
     shares = [float(sample.q[part].sum()) for part in parts]
@@ -40,13 +40,13 @@ def maximise_by_parts(sample: Sample, tolerance: float) -> Solution:
     )
 
 
-def apart(sample: Sample) -> list[NDArray[np.intp]]:
+def independent_parts(sample: Sample) -> list[NDArray[np.intp]]:
     """Which observations make up each part: at some theta between neighbouring parts, all observations are silent.
 
     They are the unions of the intervals in which one observation may speak.
 
     >>> from ebformer.tally import Tally
-    >>> [part.tolist() for part in apart(Sample.of(Tally.of([0, 8, 9, 1000, 1100])))]
+    >>> [part.tolist() for part in independent_parts(Sample.of(Tally.of([0, 8, 9, 1000, 1100])))]
     [[0, 1, 2], [3, 4]]
     """
     return [np.sort(part) for part in clusters(*sample.speaking)]
