@@ -16,7 +16,7 @@ import time
 import numpy as np
 
 import ebformer as eb
-from ebformer import channels
+from ebformer.channels import channel_named, channels
 from ebformer.cli.terminal import show
 from ebformer.estimators.least_favourable import least_favourable
 from ebformer.lab.arena import Truth
@@ -49,7 +49,7 @@ def draw_in(name: str, unequal: bool, repeats: int, n: int = 2048) -> list[eb.Ta
         else:
             theta = prior.draw(n, rng)
             known = rng.lognormal(0, 1, n) if unequal else np.ones(n)
-        channel = channels.channel(name)
+        channel = channel_named(name)
         tallies.append(eb.Tally.of(channel.draw(theta, known, rng), known, channel=channel))
     return tallies
 
@@ -88,7 +88,7 @@ def by_size(methods: list[str], repeats: int) -> TextTable:
 
 def by_channel(methods: list[str], repeats: int) -> TextTable:
     """Every channel, with equal and unequal known."""
-    places = [(channel.name, unequal) for channel in channels.channels() for unequal in (False, True)]
+    places = [(each.name, unequal) for each in channels() for unequal in (False, True) if each.complete or not unequal]
     drawn, rows = {place: draw_in(*place, repeats) for place in places}, []
     for name in methods:
         method = eb.estimator(name)

@@ -10,9 +10,12 @@ CHANNELS = "poisson", "binomial", "normal", "zero-truncated"
 
 
 def random_tally(name: str, rng: np.random.Generator, most: float = 1e5) -> Tally:
-    """1 to `most` units, log-uniform: trials from 1 to 5000, errors and exposures over two decades, or all alike."""
+    """1 to `most` units, log-uniform: trials from 1 to 5000, errors and exposures over two decades, or all alike.
+
+    Units of a table without zeros have to be alike.
+    """
     n = int(10 ** rng.uniform(0, np.log10(most)))
-    prior, size = rng.integers(4), 1 if rng.random() < 0.25 else n
+    prior, size = rng.integers(4), 1 if rng.random() < 0.25 or name == "zero-truncated" else n
     if name == "binomial":
         theta = (
             rng.beta(*rng.uniform(0.3, 20, 2), n),

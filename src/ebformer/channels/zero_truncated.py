@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc, lambertw
+from scipy.special import gammainc
 
 from ebformer.channels import poisson
 from ebformer.channels.base import Advice, Channel, Floats, Parts, Symmetry, Words, positive, whole_numbers_from
@@ -171,8 +171,12 @@ class ZeroTruncated(Channel):
 
 
 def _likeliest_mean(x: Floats) -> Floats:
-    """The mu with mu / (1 - exp(-mu)) = x: x + W(-x exp(-x)), Lambert's function."""
-    return np.where(x > 1.0, x + lambertw(-x * np.exp(-x), 0).real, 0.0)
+    """The mu with mu / (1 - exp(-mu)) = x, by Newton's method from above: mu is at most x and at most 2 (x - 1)."""
+    several = np.where(x > 1.0, x, 2.0)
+    mu = np.minimum(several, 2.0 * (several - 1.0))
+    for _ in range(8):
+        mu = mu - (mu + several * np.expm1(-mu)) / (1.0 - several * np.exp(-mu))
+    return np.where(x > 1.0, mu, 0.0)
 
 
 def _log_growth(mu: Floats) -> Floats:
