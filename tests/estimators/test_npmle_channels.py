@@ -10,6 +10,7 @@ from convex_npmle import COORDINATE, convex_program, independent_gap, kernel, lo
 from ebformer.channels import channel_named
 from ebformer.estimators.npmle import sample
 from ebformer.estimators.npmle.estimator import Npmle
+from ebformer.estimators.npmle.lattice import Lattice
 from ebformer.estimators.npmle.parts import maximise_by_parts
 from ebformer.estimators.npmle.sample import Sample
 from ebformer.prior import Prior
@@ -93,6 +94,32 @@ def test_a_sample_in_blocks_has_the_prior_of_the_whole(name: str, monkeypatch: p
         assert max(whole.gap, pieces.gap) <= promised(tally)
         assert log_marginal(tally, pieces.prior) == pytest.approx(log_marginal(tally, whole.prior), abs=1e-6)
         assert independent_gap(tally, pieces.prior) <= promised(tally)
+
+
+@EVERY
+def test_layers_interpolate_the_gradient(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(9)
+    monkeypatch.setattr(sample, "WHOLE", 3000)
+    monkeypatch.setattr(sample, "ROWS", 20)
+    layered = 0
+    for _ in range(12):
+        some = Sample.of(random_tally(name, rng, most=1000))
+        c = some.q * np.exp(rng.normal(size=some.q.size))
+        exact = c @ some.kernel(some.lattice)
+        lattice = Lattice.of(some)
+        assert lattice.pull(c) == pytest.approx(exact, abs=1e-6 * exact.max())
+        layered += bool(lattice.layers)
+    assert layered > 0
+
+
+def test_few_observations_far_apart_are_one_block_in_the_order_given() -> None:
+    """Two hundred effects hang together over a range that needs more points than there is room for."""
+    x = np.random.default_rng(1).permutation(np.cumsum(np.random.default_rng(2).uniform(14, 17, 250)))
+    tally = Tally.of(np.repeat(x, 2) + np.tile([0.0, 0.3], 250), se=1.0)
+    assert len(Sample.of(tally).lattice) * len(tally) > sample.WHOLE
+    rule = Npmle()(tally)
+    assert rule.convergence.reached
+    assert independent_gap(tally, rule.prior) <= promised(tally)
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from ebformer.tally import Tally
 class Npmle(Estimator):
     """The Bayes rule of the prior that maximises the likelihood of the tally (Kiefer and Wolfowitz 1956).
 
-    G is that prior if and only if D(theta) = sum_k (m_k / n) p(x_k | t_k theta) / f(x_k) <= 1 for every theta (Lindsay
+    G is that prior if and only if D(theta) = sum_k (m_k / n) p(x_k | theta) / f(x_k) <= 1 for every theta (Lindsay
     1983). The certificate is gap = max D - 1 over the whole interval: the log-likelihood per unit is within `gap` of
     the largest, and gap <= min(1e-6, 0.01 / n) is asked for. `theta_max` bounds the atoms.
 

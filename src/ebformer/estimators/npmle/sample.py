@@ -174,8 +174,9 @@ class Sample:
     @functools.cached_property
     def blocks(self) -> list[Block]:
         """The observations as a whole or, where there are too many, in blocks to be asked only where they speak."""
+        whole = Block(slice(None), self, -np.inf, np.inf, float(self.units.min()))
         if self.x.size * self.lattice.size <= WHOLE:
-            return [Block(slice(None), self, -np.inf, np.inf, float(self.units.min()))]
+            return [whole]
         first, last = self.speaking
         blocks = []
         for unit in np.unique(self.units):
@@ -184,7 +185,7 @@ class Sample:
                 for rows in np.array_split(alike[run], -(-run.size // ROWS)):
                     block = Sample(self.channel, self.x[rows], self.known[rows], self.q[rows], self.low, self.high)
                     blocks.append(Block(rows, block, float(first[rows].min()), float(last[rows].max()), float(unit)))
-        return blocks
+        return blocks if len(blocks) > 1 else [whole]
 
 
 def clusters(first: Floats, last: Floats) -> list[NDArray[np.intp]]:

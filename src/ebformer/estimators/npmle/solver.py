@@ -30,6 +30,8 @@ ATTEMPTS = 4
 """To put atoms where D exceeds 1 before the ladder is climbed further."""
 MISSING = 1e-7
 """How far D exceeds 1 only where an atom is missing."""
+CLOSE = 0.7
+"""Cells of the lattice between atoms that are taken for one."""
 START = 1e-3
 """How far D may exceed 1 on the lattice before it is refined."""
 WIDTH = 0.25
@@ -88,7 +90,7 @@ def maximise(sample: Sample, tolerance: float) -> Solution:
         weights, steps = reweigh(columns, sample.q, weights, weights, max(tolerance / 4**rung, 1e-15))
         i = np.flatnonzero(weights)
         support, masses = columns.points[i], weights[i]
-        sharp, slides = sharpen(lattice, *unite(sample, support, masses, 0.7, np.diff(i) == 1), goal)
+        sharp, slides = sharpen(lattice, *unite(sample, support, masses, np.diff(i) == 1), goal)
         iterations += steps + slides
         found.append(sharp)
         if sharp.gap <= goal:
@@ -112,7 +114,7 @@ def sharpen(lattice: Lattice, theta: Floats, w: Floats, goal: float) -> tuple[Ca
             break
         columns, w = extended(sample, Columns.of(sample, theta), w, found[-1].top[found[-1].d > 1 + 0.01 * gap])
         w, steps = reweigh(columns, sample.q, w, w, 0.1 * goal)
-        theta, w = unite(sample, columns.points[w > 0], w[w > 0], 0.7)
+        theta, w = unite(sample, columns.points[w > 0], w[w > 0])
         iterations += steps
     return min(found, key=lambda candidate: candidate.gap), iterations
 
@@ -170,14 +172,14 @@ def halve(channel: Channel, points: Floats, weights: Floats) -> Floats:
 
 
 def unite(
-    sample: Sample, theta: Floats, w: Floats, cells: float, neighbours: NDArray[np.bool_] | None = None
+    sample: Sample, theta: Floats, w: Floats, neighbours: NDArray[np.bool_] | None = None
 ) -> tuple[Floats, Floats]:
-    """One atom, at the mean, for atoms that are neighbours or closer than so many cells of the lattice.
+    """One atom, at the mean, for atoms that are neighbours or closer than CLOSE cells of the lattice.
 
     An atom at `high` stays where it is if there are observations beyond, which nothing else may be able to explain.
     """
     place = np.interp(theta, sample.lattice, np.arange(sample.lattice.size, dtype=np.float64))
-    apart = np.diff(place) > cells
+    apart = np.diff(place) > CLOSE
     if neighbours is not None:
         apart &= ~neighbours
     if sample.beyond.size:
