@@ -30,7 +30,7 @@ class Holdout:
     >>> players.before.tolist(), players.after.tolist(), players.multiplicity.tolist()
     ([0, 3], [1, 5], [1, 2])
     >>> players.tally
-    Tally(n=3, 2 distinct observations from 0 to 3)
+    Tally(n=3, 2 distinct counts from 0 to 3)
     """
 
     before: Ints
