@@ -58,6 +58,15 @@ class Parts(NamedTuple):
     held_known: Floats
 
 
+class Reduced(NamedTuple):
+    """The same observations in other units, from another origin: theta is origin + scale times what it is for them."""
+
+    x: Floats
+    known: Floats
+    origin: float
+    scale: float
+
+
 class Symmetry(NamedTuple):
     """A change of x and of what is known that changes theta in a known way: methods should follow it."""
 
@@ -207,6 +216,10 @@ class Channel(ABC):
     def standard(self, x: Floats, known: float) -> tuple[Floats, float, float]:
         """The same observations in natural units, what is known then, and what one unit of theta is worth."""
         return x, known, 1.0
+
+    def reduced(self, x: Floats, known: Floats, units: NDArray[Any]) -> Reduced:
+        """Observations, of so many units each, of which nothing is left that depends on units or origin."""
+        return Reduced(x, known, 0.0, 1.0)
 
     @abstractmethod
     def split(self, x: Floats, known: Floats, folds: int, rng: np.random.Generator) -> list[Parts]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ebformer.channels.base import Advice, Channel, Floats, Parts, Symmetry, Words, positive
+from ebformer.channels.base import Advice, Channel, Floats, Parts, Reduced, Symmetry, Words, positive
 
 STEP = 0.125
 """Distance, in standard errors, of the points that stand for a continuum of effects: sums over them are integrals to
@@ -116,6 +116,13 @@ class Normal(Channel):
 
     def standard(self, x: Floats, known: float) -> tuple[Floats, float, float]:
         return x / known, 1.0, known
+
+    def reduced(self, x: Floats, known: Floats, units: NDArray[Any]) -> Reduced:
+        """Errors of mean precision 1; effects of weighted mean 0."""
+        smallest = float(known.min())
+        typical = smallest / np.sqrt(float(units @ (smallest / known) ** 2) / float(units.sum()))
+        origin = self.pooled(x, known, units)
+        return Reduced((x - origin) / typical, known / typical, origin, typical)
 
     def split(self, x: Floats, known: Floats, folds: int, rng: np.random.Generator) -> list[Parts]:
         """Parts x_k ~ Normal(theta / folds, s^2 / folds) that add up to x, each taken back to the scale of x."""

@@ -15,6 +15,7 @@ from ebformer.channels.base import (
     Channel,
     Floats,
     Parts,
+    Reduced,
     Symmetry,
     Words,
     positive,
@@ -146,6 +147,11 @@ class Poisson(Channel):
 
     def standard(self, x: Floats, known: float) -> tuple[Floats, float, float]:
         return x, 1.0, 1.0 / known
+
+    def reduced(self, x: Floats, known: Floats, units: NDArray[Any]) -> Reduced:
+        """Exposures of mean 1."""
+        mean = float(known @ units) / float(units.sum())
+        return Reduced(x, known / mean, 0.0, 1.0 / mean)
 
     def split(self, x: Floats, known: Floats, folds: int, rng: np.random.Generator) -> list[Parts]:
         """Each event goes to a part at random (Poisson thinning; Neufeld et al. 2024 call it count splitting)."""

@@ -55,7 +55,7 @@ class Priorformer(Estimator):
 
     def fit(self, tally: Tally) -> BayesRule:
         """Run the network once on the tally."""
-        return BayesRule(self.name, self.network.prior(tally))
+        return BayesRule(self.name, self.network.prior(tally), channel=tally.channel)
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,152 +1,258 @@
-"""The grid of candidate rates that priorformer works on: atoms, cells of four atoms, and the likelihood of a tally.
+"""The grid of candidate thetas that priorformer works on: atoms, cells of four atoms, and the likelihood of a tally.
 
-Atoms are even in u, where u = 2 sqrt(theta) from 1/2 on (one unit of u is one standard deviation of the Poisson noise,
-whatever the rate) and logarithmic below, so that rare events are resolved too. The grid is fixed once and for all; a
-tally uses the stretch of it that its counts can speak about.
+v is the channel's stable coordinate in which the noise of a typical unit has standard deviation 1, whatever theta is.
+Atoms are even in u, which is v but near an end of the channel's domain (a rate of 0, a probability of 0 or 1), where it
+becomes logarithmic, so that rare events are resolved too. A tally uses the stretch of the grid that it can speak about.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
-from ebformer.channels.poisson import deviance
+from ebformer.channels.base import Channel
 from ebformer.networks.constants import PER_CELL
 
 Floats = NDArray[np.float64]
 
 LOWEST, SPACING = -2.0, 0.125
-"""u of the first atom, and distance of two atoms in u."""
+"""u of the first atom where the domain has a lower end, and distance of two atoms in u."""
+WIDTH = SPACING * PER_CELL
+"""Of a cell, in u."""
 BEND = 0.5
-"""Below this value of 2 sqrt(theta) the coordinate is logarithmic."""
+"""Closer to an end of the domain than this, in v, the coordinate u is logarithmic."""
 MARGIN = 2.4
-"""How far, in standard deviations of the noise, the grid reaches beyond the largest observed rate."""
+"""How far, in standard deviations of the noise, the grid reaches beyond the outermost observations."""
+DECAYS = (1.0, 4.0, 16.0)
+"""The scales on which a cell's distance from an end of the domain is felt."""
 REACH, PIECE, SPAN = 13.0, 512, 32.0
 """Many atoms are not held against all observations, but against at most PIECE of them within SPAN noise deviations of
 each other, and then only the atoms within REACH deviations of one of these."""
 FINENESS = 8.0
-"""Atoms taken together span at most SPACING / FINENESS of the noise of a unit and of their distance from 0, in u."""
+"""Atoms taken together span at most SPACING / FINENESS of the noise of a unit and of their distance from an end, in u."""
 NEGLIGIBLE = 1e-20
 """The least relative likelihood, ten deviations off: zeros would have no logarithm, and denormal numbers are slow."""
-LARGE = 1e9
-"""Beyond this count the logarithm of its likelihood is a small difference of large numbers, unless taken with care."""
 
 
-def rate(u: NDArray[Any]) -> Floats:
-    """theta at a coordinate u.
+def bent(u: NDArray[Any]) -> Floats:
+    """The distance v from an end of the domain at u, both measured from there.
 
-    >>> rate(np.array([-1.0, 0.5, 2.0, 10.0])).round(6).tolist()
-    [0.000155, 0.0625, 1.0, 25.0]
+    >>> bent(np.array([-1.0, 0.5, 2.0])).round(4).tolist()
+    [0.0249, 0.5, 2.0]
     """
-    return np.where(u >= BEND, u, BEND * np.exp(np.minimum(u, BEND) / BEND - 1.0)) ** 2 / 4.0
+    return np.where(u >= BEND, u, BEND * np.exp(np.minimum(u, BEND) / BEND - 1.0))
 
 
-def coordinate(theta: NDArray[Any]) -> Floats:
-    """u at a rate theta, the inverse of `rate`; rates below that of the first atom are sent there.
+def unbent(v: NDArray[Any]) -> Floats:
+    """u at a distance v from an end of the domain, the inverse of `bent`; what is nearer than LOWEST is sent there.
 
-    >>> coordinate(np.array([0.0, 0.0625, 25.0])).tolist()
-    [-2.0, 0.5, 10.0]
+    >>> unbent(np.array([0.0, 0.5, 2.0])).tolist()
+    [-2.0, 0.5, 2.0]
     """
-    root = 2.0 * np.sqrt(theta)
-    low = BEND + BEND * np.log(np.maximum(root, 1e-300) / BEND)
-    return np.asarray(np.maximum(np.where(root >= BEND, root, low), LOWEST))
+    low = BEND + BEND * np.log(np.maximum(v, 1e-300) / BEND)
+    return np.asarray(np.maximum(np.where(v >= BEND, v, low), LOWEST))
 
 
-def atoms(first: int, last: int) -> Floats:
-    """The rates of the atoms in cells first, ..., last - 1; the very first atom of the grid is theta = 0.
+@dataclass(frozen=True)
+class Grid:
+    """Cells first, ..., last - 1 of the grid of a channel, in which the noise of a typical unit is `noise`.
 
-    >>> atoms(0, 2).round(6).tolist()
+    >>> from ebformer.channels import POISSON
+    >>> Grid(POISSON, 1.0, 0, 2).theta.round(6).tolist()
     [0.0, 5e-06, 8e-06, 1.3e-05, 2.1e-05, 3.5e-05, 5.7e-05, 9.4e-05]
     """
-    index = np.arange(first * PER_CELL, last * PER_CELL)
-    return np.where(index == 0, 0.0, rate(LOWEST + SPACING * index))
+
+    channel: Channel
+    noise: float
+    """Of the stable coordinate."""
+    first: int = 0
+    last: int = 0
+
+    @classmethod
+    def of(cls, channel: Channel, x: NDArray[Any], known: Floats, units: NDArray[Any]) -> Grid:
+        """The stretch that observations, each of so many units, can speak about.
+
+        A unit of which little is known counts with the end of what it may be that lies nearer to the others: one event
+        in a short time says little.
+
+        >>> from ebformer.channels import POISSON
+        >>> one = np.ones(2)
+        >>> [Grid.of(POISSON, np.array(x), one, one).stretch for x in ([0, 49], [9_900, 10_100])]
+        [(0, 37), (397, 411)]
+        """
+        whole = cls.whole(channel, known, units)
+        bottom, top = whole.spoken_of(x, known)
+        return whole.between(float(np.min(bottom)), float(np.max(top)))
+
+    @classmethod
+    def whole(cls, channel: Channel, known: Floats, units: NDArray[Any]) -> Grid:
+        """The grid of such units, of no cells yet: the precision of a typical one is the mean of all."""
+        noise = 1.0 / math.sqrt(float(units @ channel.noise(known) ** -2.0) / float(units.sum()))
+        return cls(channel, cls.fitting(channel, noise))
+
+    def spoken_of(self, x: NDArray[Any], known: Floats) -> tuple[Floats, Floats]:
+        """The lowest and the highest v that each observation asks for."""
+        v, noise = self.v_of(self.channel.mle(x, known)), self.channel.noise(known) / self.noise
+        given_up = MARGIN * np.maximum(noise - 1.0, 0.0)
+        return v + given_up - MARGIN, v - given_up + MARGIN
+
+    def between(self, bottom: float, top: float) -> Grid:
+        """The cells between two values of v; near an end of the domain, all up to the end."""
+        first = 0 if bottom < self.low + BEND else math.floor((bottom - self.start) / WIDTH)
+        last = self.cells if top > self.length - BEND else math.ceil((top - self.start) / WIDTH)
+        return replace(self, first=first, last=int(last))
+
+    @staticmethod
+    def fitting(channel: Channel, noise: float) -> float:
+        """The noise, or a little less, so that a domain with two ends holds whole cells and atoms at either end."""
+        low, high = (float(channel.coordinate(np.array(end))) for end in channel.domain)
+        if not math.isfinite(high - low):
+            return noise
+        ends = 2.0 * -LOWEST + SPACING
+        return (high - low) / (WIDTH * math.ceil(((high - low) / noise + ends) / WIDTH) - ends)
+
+    @cached_property
+    def low(self) -> float:
+        """v at the lower end of the domain: 0, or minus infinity."""
+        return 0.0 if math.isfinite(self.channel.domain[0]) else -math.inf
+
+    @cached_property
+    def origin(self) -> float:
+        """The stable coordinate where v is 0."""
+        return float(self.channel.coordinate(np.array(self.channel.domain[0]))) if self.low == 0.0 else 0.0
+
+    @cached_property
+    def length(self) -> float:
+        """v at the upper end of the domain."""
+        return (float(self.channel.coordinate(np.array(self.channel.domain[1]))) - self.origin) / self.noise
+
+    @property
+    def start(self) -> float:
+        """u of the atom number 0; where no end is, atoms lie at half steps from v = 0, alike on either side."""
+        return LOWEST if self.low == 0.0 else SPACING / 2.0
+
+    @property
+    def cells(self) -> float:
+        """How many cells there are up to the upper end of the domain."""
+        return round((self.length + 2.0 * -LOWEST + SPACING) / WIDTH) if math.isfinite(self.length) else math.inf
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether the other way round the grid is the same."""
+        return math.isfinite(self.low) == math.isfinite(self.length)
+
+    @property
+    def stretch(self) -> tuple[int, int]:
+        return self.first, self.last
+
+    def v(self, u: NDArray[Any]) -> Floats:
+        """v at u."""
+        v = bent(u) if self.low == 0.0 else np.asarray(u, dtype=np.float64)
+        return np.where(u > self.length - BEND, self.length - bent(self.length - u), v) if self.length < np.inf else v
+
+    def v_of(self, theta: NDArray[Any]) -> Floats:
+        """v at theta."""
+        return np.asarray((self.channel.coordinate(theta) - self.origin) / self.noise)
+
+    def u_of(self, theta: NDArray[Any]) -> Floats:
+        """u at theta; what is nearer to an end than its neighbouring atom is sent to the end."""
+        v = self.v_of(theta)
+        u = unbent(v) if self.low == 0.0 else v
+        return np.where(v > self.length - BEND, self.length - unbent(self.length - v), u) if self.length < np.inf else u
+
+    def theta_at(self, u: NDArray[Any]) -> Floats:
+        """theta at u."""
+        return self.channel.at_coordinate(self.origin + self.noise * self.v(u))
+
+    def atoms(self, finer: int = 1) -> tuple[Floats, Floats]:
+        """u and theta of the atoms, or of `finer` points for each; the outermost are the ends of the domain."""
+        step = SPACING / finer
+        index = np.arange(self.first * PER_CELL * finer, self.last * PER_CELL * finer) - (finer - 1) / 2
+        u = self.start + step * index
+        theta = self.theta_at(u)
+        if self.low == 0.0:
+            theta[u < LOWEST + SPACING / 2] = self.channel.domain[0]
+        theta[u > self.length - LOWEST - SPACING / 2] = self.channel.domain[1]
+        return u, theta
+
+    @cached_property
+    def theta(self) -> Floats:
+        """The atoms; the very first and the very last of a grid are the ends of the domain.
+
+        >>> from ebformer.channels import channel_named
+        >>> binomial = channel_named("binomial")
+        >>> whole = Grid.of(binomial, np.array([0.0, 1.0]), np.ones(2), np.ones(2))
+        >>> whole.theta[[0, -1]].tolist(), bool(np.allclose(whole.theta + whole.theta[::-1], 1.0))
+        ([0.0, 1.0], True)
+        """
+        return self.atoms()[1]
+
+    def edges(self) -> Floats:
+        """How near the ends of the domain lie to the middle of every cell: [8, cells], 4 for either end."""
+        u = self.start + WIDTH * np.arange(self.first, self.last) + SPACING * (PER_CELL - 1) / 2
+        below = u if self.low == 0.0 else np.full(u.shape, np.inf)
+        return np.stack([felt for end in (below, self.length - u) for felt in _felt(end)])
+
+    def reflected_edges(self) -> Floats:
+        """`edges`, the other way round."""
+        return np.roll(self.edges(), 1 + len(DECAYS), axis=0)[:, ::-1]
 
 
-def middles(first: int, last: int) -> Floats:
-    """u in the middle of cells first, ..., last - 1.
+def _felt(u: Floats) -> list[Floats]:
+    """An end of the domain at a distance u: on three scales, and how deep in the logarithmic part the cell lies."""
+    return [*(np.exp(bent(u) / -scale) for scale in DECAYS), np.minimum(u, BEND)]
 
-    >>> middles(0, 2).tolist()
-    [-1.8125, -1.3125]
+
+def strides(noise: Floats) -> NDArray[np.int64]:
+    """How many neighbouring atoms a unit may take for one: a power of two, 1 below 16 times the typical noise.
+
+    >>> strides(np.array([1.0, 10.0, 32.0, 100.0])).tolist()
+    [1, 1, 4, 8]
     """
-    return np.asarray(LOWEST + SPACING * (PER_CELL * np.arange(first, last) + (PER_CELL - 1) / 2))
+    return np.exp2(np.floor(np.log2(np.maximum(noise / FINENESS, 1.0)))).astype(np.int64)
 
 
-def extent(x: NDArray[Any], exposure: NDArray[Any] | float = 1.0) -> tuple[int, int]:
-    """The cells [first, last) that a tally uses: from well below its smallest rate to MARGIN beyond its largest.
+def groups(v: Floats, stride: int) -> NDArray[np.intp]:
+    """The first atoms of groups of `stride` neighbours, or fewer where v, the distance from an end, is small.
 
-    A unit of small exposure counts with the lower end of what its rate may be: one event in a short time says little.
+    There all likelihoods but that of the end itself rise steeply.
 
-    >>> extent(np.array([0, 3, 49])), extent(np.array([9_900, 10_100]))
-    ((0, 37), (393, 411))
-    >>> extent(np.array([1, 49]), np.array([1e-6, 1.0]))
-    (0, 37)
-    """
-    root, scale = 2.0 * np.sqrt(x), 1.0 / np.sqrt(exposure)
-    top = float(np.max(root * scale - MARGIN * np.maximum(scale - 1.0, 0.0))) + MARGIN
-    bottom = float(np.min((root - 4.0) * scale))
-    width = SPACING * PER_CELL
-    first = 0 if bottom < BEND else int((bottom - LOWEST) // width)
-    return first, int(np.ceil((max(top, MARGIN) - LOWEST) / width))
-
-
-def strides(exposure: Floats) -> NDArray[np.int64]:
-    """How many neighbouring atoms a unit may take for one: a power of two, 1 above 1 / 256 of the mean exposure.
-
-    >>> strides(np.array([1.0, 1e-2, 1e-3, 1e-4])).tolist()
-    [1, 1, 2, 8]
-    """
-    return np.exp2(np.floor(np.log2(np.maximum(1.0 / (FINENESS * np.sqrt(exposure)), 1.0)))).astype(np.int64)
-
-
-def groups(theta: Floats, stride: int) -> NDArray[np.intp]:
-    """The first atoms of groups of `stride` neighbours, or fewer near 0, where all likelihoods of x > 0 rise steeply.
-
-    >>> groups(np.array([0.0, 63.0, 64.0, 65.0, 66.0, 67.0]), 4).tolist()
+    >>> groups(np.array([0.0, 15.9, 16.0, 16.1, 16.2, 16.4]), 4).tolist()
     [0, 1, 2, 4]
     """
-    width = np.exp2(np.floor(np.log2(np.clip(2.0 * np.sqrt(theta) / FINENESS, 1.0, stride))))
-    return np.flatnonzero(np.arange(len(theta)) % width == 0)
+    width = np.exp2(np.floor(np.log2(np.clip(v / FINENESS, 1.0, stride))))
+    return np.flatnonzero(np.arange(len(v)) % width == 0)
 
 
 def relative_likelihood(
-    x: NDArray[Any], theta: Floats, exposure: NDArray[Any] | float = 1.0, dtype: type = np.float64
+    channel: Channel, x: NDArray[Any], theta: Floats, known: Floats, dtype: type = np.float64
 ) -> NDArray[Any]:
-    """p(x_k | t_k theta_j) divided by its maximum over all rates, [atoms, observations]: from NEGLIGIBLE to 1.
+    """p(x_k | theta_j) divided by its maximum over all theta, [atoms, observations]: from NEGLIGIBLE to 1.
 
     The logarithm is always taken in double precision.
 
-    >>> relative_likelihood(np.array([4]), np.array([1.0, 4.0])).round(4).tolist()
+    >>> from ebformer.channels import POISSON
+    >>> relative_likelihood(POISSON, np.array([4.0]), np.array([1.0, 4.0]), np.ones(1)).round(4).tolist()
     [[0.0785], [1.0]]
     """
-    x, t = np.asarray(x, dtype=np.float64), np.broadcast_to(exposure, x.shape)
-    logarithm: Floats
-    if x.max(initial=0.0) > LARGE:
-        logarithm = -deviance(x, np.multiply.outer(theta, t))
-    else:
-        most = x * np.log(t) - xlogy(x, x) + x
-        with np.errstate(divide="ignore"):
-            log_theta = np.maximum(np.log(theta), -1e280)  # finite, so that x = 0 gives 0 under theta = 0
-        logarithm = np.multiply.outer(log_theta, x)
-        logarithm -= np.multiply.outer(theta, t)
-        logarithm += most
+    logarithm = -channel.deviance(np.asarray(x, dtype=np.float64), theta[:, None], known)
     np.maximum(logarithm, math.log(NEGLIGIBLE), out=logarithm)
     return np.exp(logarithm.astype(dtype, copy=False))
 
 
 class Piece(NamedTuple):
-    """Some observations and the atoms that they speak about, which units of small exposure read in groups."""
+    """Some observations and the atoms that they speak about, which noisy units read in groups."""
 
     observations: slice
     atoms: slice
     matrix: NDArray[Any]
-    """[observations, groups]: the likelihood at the mean rate of each group."""
+    """[observations, groups]: the likelihood at the mean theta of each group."""
     starts: NDArray[np.intp] | None = None
     """The first atom of each group, counted from the first of the piece; None where every atom is its own."""
 
@@ -165,39 +271,49 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
-    """The relative likelihood of m observations under a atoms, in pieces: cost is linear in the range of the counts.
+    """The relative likelihood of m observations under a atoms, in pieces: cost is linear in the range of the thetas.
 
-    >>> whole = Likelihood.of(np.array([0.0, 4.0]), np.ones(2), np.array([1.0, 4.0]), np.float64)
-    >>> whole.marginal(np.array([0.5, 0.5])).round(4).tolist(), whole.pull_back(np.array([1.0, 0.0])).round(4).tolist()
-    ([0.1931, 0.5392], [0.3679, 0.0183])
+    >>> from ebformer.channels import POISSON
+    >>> whole = Likelihood.of(Grid(POISSON, 1.0, 6, 8), np.array([0.0, 4.0]), np.ones(2), np.float64)
+    >>> whole.marginal(np.full(8, 0.125)).round(4).tolist(), whole.pull_back(np.array([1.0, 0.0])).shape
+    ([0.5968, 0.0165], (8,))
     """
 
     pieces: tuple[Piece, ...]
     shape: tuple[int, int]
 
     @classmethod
-    def of(cls, x: NDArray[Any], exposure: Floats, theta: Floats, dtype: type) -> Likelihood:
-        """Observations sorted by their strides, then by x / exposure; atoms sorted."""
+    def of(cls, grid: Grid, x: NDArray[Any], known: Floats, dtype: type) -> Likelihood:
+        """Observations sorted as `order` does."""
+        theta = grid.theta
 
-        def matrix(some: slice, rates: Floats) -> NDArray[Any]:
-            return np.ascontiguousarray(relative_likelihood(x[some], rates, exposure[some], dtype).T)
+        def matrix(some: slice, thetas: Floats) -> NDArray[Any]:
+            return np.ascontiguousarray(relative_likelihood(grid.channel, x[some], thetas, known[some], dtype).T)
 
         everything = slice(0, len(x)), slice(0, len(theta))
         if len(theta) <= PIECE:
             return cls((Piece(*everything, matrix(everything[0], theta)),), (len(x), len(theta)))
-        middle, far, stride = 2.0 * np.sqrt(x / exposure), REACH / np.sqrt(exposure), strides(exposure)
+        middle, noise, v = grid.v_of(grid.channel.mle(x, known)), grid.channel.noise(known) / grid.noise, grid.v_of(theta)
+        far, stride = REACH * noise, strides(noise)
         edges = np.flatnonzero((np.diff(stride) != 0) | (np.diff(middle // (SPAN * stride)) != 0)) + 1
         bounds = np.unique(np.concatenate([[0, len(x)], edges, np.arange(0, len(x), PIECE)])).tolist()
         pieces = list[Piece]()
         for some in itertools.starmap(slice, itertools.pairwise(bounds)):
-            ends = np.array([np.min((middle - far)[some]), np.max((middle + far)[some])])
-            near = slice(*np.searchsorted(theta, np.maximum(ends, 0.0) ** 2 / 4.0).tolist())
-            rates, starts = theta[near], None
+            ends = [np.min((middle - far)[some]), np.max((middle + far)[some])]
+            near = slice(*np.searchsorted(v, ends).tolist())
+            thetas, starts = theta[near], None
             if stride[some.start] > 1:
-                starts = groups(rates, stride[some.start])
-                rates = np.add.reduceat(rates, starts) / np.diff(starts, append=len(rates))
-            pieces.append(Piece(some, near, matrix(some, rates), starts))
+                distance = np.minimum(v[near] - grid.low, grid.length - v[near])
+                starts = groups(distance, stride[some.start])
+                thetas = np.add.reduceat(thetas, starts) / np.diff(starts, append=len(thetas))
+            pieces.append(Piece(some, near, matrix(some, thetas), starts))
         return cls(tuple(pieces), (len(x), len(theta)))
+
+    @staticmethod
+    def order(grid: Grid, x: NDArray[Any], known: Floats) -> NDArray[np.intp]:
+        """By how coarsely observations read the grid, then by the theta that suits them best."""
+        noise = grid.channel.noise(known) / grid.noise
+        return np.lexsort((grid.channel.mle(x, known), strides(noise)))
 
     def marginal(self, weights: NDArray[Any]) -> NDArray[Any]:
         """f_k = sum_j p(x_k | theta_j) w_j: weights [..., a] to [..., m]."""
@@ -215,6 +331,18 @@ class Likelihood:
         for piece in self.pieces:
             total[..., piece.atoms] += piece.scatter(ratio[..., piece.observations] @ piece.matrix)
         return total
+
+    @cached_property
+    def reflected(self) -> Likelihood:
+        """The same with the atoms the other way round."""
+        size = self.shape[1]
+        pieces = []
+        for observations, atoms, matrix, starts in self.pieces:
+            near = slice(size - atoms.stop, size - atoms.start)
+            if starts is not None:
+                starts = atoms.stop - atoms.start - np.append(starts[1:], atoms.stop - atoms.start)[::-1]
+            pieces.append(Piece(observations, near, np.ascontiguousarray(matrix[:, ::-1]), starts))
+        return Likelihood(tuple(pieces), self.shape)
 
     @cached_property
     def squared(self) -> Likelihood:

@@ -1,10 +1,11 @@
-"""priorformer: a transformer over a grid of candidate rates whose answer is a prior.
+"""priorformer: a transformer over a grid of candidate thetas whose answer is a prior.
 
 Two tracks of log-weights over the same atoms run side by side. One is accelerated EM, which on its own would converge
 to the nonparametric maximum likelihood estimate. The other is the network's: each of its blocks reads both tracks and
 their EM factors D_j = sum_k (N_k / n) p(x_k | theta_j) / f(x_k), lets every cell of four atoms attend to the cells near
 it, and moves each log-weight along log D_j, towards the EM track, and by a learned amount. The data enter through the
-likelihood alone, so units may have any exposures, and the cost depends on the range of the counts, not on n.
+likelihood alone, so one network serves every channel, whatever is known of the units; what it costs depends on the
+range of the observations, not on n.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from ebformer.networks.em_track import (
     EmTrack,
     em_factor,
 )
-from ebformer.networks.grid import BEND, SPACING, Likelihood, atoms, coordinate, extent, middles, rate, strides
+from ebformer.networks.grid import SPACING, Grid, Likelihood
 from ebformer.networks.priorformer_block import PriorformerBlock, PriorformerConfig
 from ebformer.networks.weights import Weights
 from ebformer.prior import GridPrior
@@ -50,9 +51,9 @@ Array = NDArray[Any]
 
 LARGEST_LOG_N = 14.5
 """log n is read up to here (about two million units, the most in training); beyond, only the data sharpen."""
-LEAST_MASS, LEAST_LOG_NEAR, LOG_N_UNIT, DECAYS = 1e-9, -3.0, 10.0, (1.0, 4.0, 16.0)
-"""Of the features that never change: bounds of the mass of a cell and of the logarithm of its units, what log n is
-divided by, and the scales on which a cell's distance from 0 is felt."""
+LEAST_MASS, LEAST_LOG_NEAR, LOG_N_UNIT = 1e-9, -3.0, 10.0
+"""Of the features that never change: bounds of the mass of a cell and of the logarithm of its units, and what log n is
+divided by."""
 LEAST_VARIANCE = 0.05
 """Added to the variance of a unit's p(x | theta_j) / f(x), which may be nearly 0."""
 RARE = 0.02
@@ -85,45 +86,46 @@ class PriorformerNetwork:
         return tuple(PriorformerBlock.of(self.weights, i, self.dtype) for i in range(self.weights.config.blocks))
 
     def prior(self, tally: Tally) -> GridPrior:
-        """The prior the network reads off a tally; unequal exposures welcome.
+        """The prior the network reads off a tally.
 
-        Rates are measured per mean exposure inside, so that equal exposures give the unexposed answer.
+        Thetas are measured inside in units of the noise, and from the middle of the effects where they have no origin
+        of their own, so that other units or another origin change nothing but the units and the origin of the answer.
         """
-        exposure = tally.known
-        unit = float(exposure @ tally.multiplicity) / tally.n
-        x, t, count = tally.x, exposure / unit, tally.multiplicity
-        if tally.common != 1.0:
-            order = np.lexsort((x / t, strides(t)))
-            x, t, count = x[order], t[order], count[order]
-        theta, weights = spread(*self.read(x, t, count), points=2 if tally.n <= FINER else 4)
-        scale = mean_in_agreement(float(weights @ theta), x, count) / unit
-        return GridPrior(theta * scale, weights)
-
-    def read(self, x: Array, exposure: Array, count: Array) -> tuple[Array, Array]:
-        """The network's own answer, atoms and weights, to observations of mean exposure 1 sorted as Likelihood asks."""
-        first, last = extent(x, exposure)
-        if last - first > LARGEST_GRID:
+        channel, count = tally.channel, tally.multiplicity
+        x, known, origin, scale = channel.reduced(tally.x, tally.known, count)
+        x, known = rounded(x), known.astype(np.float32).astype(np.float64)
+        grid = Grid.of(channel, x, known, count)
+        if grid.last - grid.first > LARGEST_GRID:
             raise InputError(
-                f"at the mean exposure counts would reach up to {float(np.max(x / exposure)):,.0f}, "
-                "too wide a range for priorformer: count in larger units, or take gamma"
+                f"these {channel.words.xs} spread over {SPACING * PER_CELL * (grid.last - grid.first):,.0f} deviations "
+                f"of their noise, too wide a range for priorformer: take {channel.conjugate}"
             )
-        theta, n = atoms(first, last), float(count.sum())
-        likelihood = Likelihood.of(x, exposure, theta, self.dtype)
-        share: Array = (count / n).astype(self.dtype)
-        answer = self.answers(likelihood, share, n, middles(first, last))[-1]
-        weights = smoothed(theta, np.exp(answer.astype(np.float64)), n)
-        if n > MANY:
-            weights = polished(likelihood, share, n, weights)
-        return theta, weights
+        weights = self.read(grid, x, known, count)
+        theta, weights = spread(grid, weights, points=2 if tally.n <= FINER else 4)
+        if channel.whole:
+            scale *= mean_in_agreement(float(weights @ theta), tally.x, count)
+        return GridPrior(origin + scale * theta, weights, channel)
 
-    def answers(self, likelihood: Likelihood, share: Array, n: float, u: Array) -> Array:
+    def read(self, grid: Grid, x: Array, known: Array, count: Array) -> Array:
+        """The weights that the network gives the atoms of a grid."""
+        order, n = Likelihood.order(grid, x, known), float(count.sum())
+        likelihood = Likelihood.of(grid, x[order], known[order], self.dtype)
+        share: Array = (count[order] / n).astype(self.dtype)
+        answer = np.exp(self.answers(likelihood, share, n, grid.edges())[-1].astype(np.float64))
+        if grid.mirrored:
+            reflected = self.answers(likelihood.reflected, share, n, grid.reflected_edges())[-1]
+            answer = (answer + np.exp(reflected[::-1].astype(np.float64))) / 2.0
+        weights = smoothed(grid, answer, n)
+        return polished(likelihood, share, n, weights) if n > MANY else weights
+
+    def answers(self, likelihood: Likelihood, share: Array, n: float, edges: Array) -> Array:
         """Log-weights of the atoms after every block, [blocks, a]."""
         log_n = min(math.log(n), LARGEST_LOG_N)
         count = likelihood.shape[1]
         flat: Array = np.full(count, -math.log(count), dtype=self.dtype)
         start = flat + np.log(em_factor(likelihood, share, flat)[2])
         precision = self.precision(likelihood, share, start, math.exp(log_n))
-        static = self.static_features(start, log_n, u)
+        static = self.static_features(start, log_n, edges)
         given = likelihood, share, start, precision, static, log_n
         found = self.answers_compiled(*given)
         return np.stack(list(self.answers_in_numpy(*given))) if found is None else found
@@ -168,45 +170,39 @@ class PriorformerNetwork:
         return np.asarray(np.sqrt(n / (np.maximum(variance, 0.0) + LEAST_VARIANCE)))
 
     @staticmethod
-    def static_features(em: Array, log_n: float, u: Array) -> Array:
+    def static_features(em: Array, log_n: float, edges: Array) -> Array:
         """What no block changes: units near the cell, log n, and where the cell lies; [STATIC_FEATURES, j]."""
         near = np.log(np.maximum(np.add.reduce(np.exp(em).reshape(-1, PER_CELL), axis=1), LEAST_MASS)) + log_n
         near = near.clip(LEAST_LOG_NEAR, LARGEST_LOG_COUNT) / LOG_COUNT_UNIT
-        root = 2.0 * np.sqrt(rate(u))
-        decays = [np.exp(root / -scale) for scale in DECAYS]
-        static = [near, np.full(len(u), log_n / LOG_N_UNIT), *decays, np.minimum(u, BEND)]
-        return np.stack(static).astype(em.dtype)
+        return np.stack([near, np.full(len(near), log_n / LOG_N_UNIT), *edges]).astype(em.dtype)
 
 
-def smoothed(theta: Array, weights: Array, n: float) -> Array:
-    """The weight of every atom shared with its neighbours, all but theta = 0; the last thing the network does.
+def rounded(x: Array) -> Array:
+    """To a millionth of the noise: what rounding errors of other units or origins cannot change."""
+    return np.asarray(np.rint(x * 2.0**20) / 2.0**20)
+
+
+def smoothed(grid: Grid, weights: Array, n: float) -> Array:
+    """The weight of every atom shared with its neighbours, all but the ends of the domain; the last step.
 
     A sample of n units cannot place weight as finely as the grid could, and answers that pretend to are too sure.
-
-    >>> smoothed(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.2, 0.0, 0.8, 0.0]), n=800).tolist()
-    [0.2, 0.2, 0.4, 0.2]
     """
-    shared = min(MOST_SMOOTHED, SMOOTHED / n) * np.where(theta > 0.0, weights, 0.0)
+    low, high = grid.channel.domain
+    inner = (grid.theta > low) & (grid.theta < high)
+    shared = min(MOST_SMOOTHED, SMOOTHED / n) * np.where(inner, weights, 0.0)
     result = weights - 2.0 * shared
-    result[1:] += shared[:-1]
-    result[:-1] += np.where(theta[:-1] > 0.0, shared[1:], 0.0)
+    result[1:] += np.where(inner[1:], shared[:-1], 0.0)
+    result[:-1] += np.where(inner[:-1], shared[1:], 0.0)
     return np.asarray(result / result.sum())
 
 
-def spread(theta: Array, weights: Array, points: int) -> tuple[Array, Array]:
-    """The weight of every atom shared by points that lie evenly on its part of the grid; theta = 0 stays.
+def spread(grid: Grid, weights: Array, points: int) -> tuple[Array, Array]:
+    """The weight of every atom shared by points that lie evenly on its part of the grid; the ends of the domain stay.
 
-    An atom stands for the rates around it. Taken for a point, it would make a rate that is nearly its own look like one
-    beyond it, so that intervals cover too little. The estimates hardly notice.
-
-    >>> at, weights = spread(np.array([0.0, 16.0]), np.array([0.25, 0.75]), points=2)
-    >>> at.round(3).tolist(), weights.tolist()
-    ([0.0, 0.0, 15.875, 16.125], [0.125, 0.125, 0.375, 0.375])
+    An atom stands for the thetas around it. Taken for a point, it would make a theta that is nearly its own look like
+    one beyond it, so that intervals cover too little. The estimates hardly notice.
     """
-    offset = SPACING * ((np.arange(points) + 0.5) / points - 0.5)
-    at = rate(np.add.outer(coordinate(theta), offset))
-    at[theta == 0.0] = 0.0
-    return at.ravel(), np.repeat(weights / points, points)
+    return grid.atoms(points)[1], np.repeat(weights / points, points)
 
 
 def polished(likelihood: Likelihood, share: Array, n: float, weights: Array) -> Array:

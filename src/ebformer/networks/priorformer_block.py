@@ -17,7 +17,7 @@ from ebformer.networks.weights import FAMILIES, Weights
 
 Array = NDArray[Any]
 
-STATIC_FEATURES = 6
+STATIC_FEATURES = 10
 """Numbers per cell that a block reads and that never change."""
 QUERIES = 96
 """Cells whose attention is computed at once; a tally on [0, 50] has about 40."""
@@ -28,7 +28,7 @@ class PriorformerConfig(Config):
     """What determines a priorformer.
 
     >>> PriorformerConfig().parameters
-    364416
+    366720
     """
 
     blocks: int = 12

@@ -23,10 +23,9 @@ from ebformer.networks.constants import (
     TRACK_FEATURES,
 )
 from ebformer.networks.em_track import CHECK, LARGEST_PULL, LEAST_PULL, LOWEST_LOG_WEIGHT, STRIDE, momentum
-from ebformer.networks.grid import BEND, SPACING
+from ebformer.networks.grid import WIDTH
 from ebformer.networks.kernels import FAR
 from ebformer.networks.priorformer import (
-    DECAYS,
     LARGEST_LOG_N,
     LEAST_LOG_NEAR,
     LEAST_MASS,
@@ -55,7 +54,7 @@ class BlockModule(nn.Module):
         self.embed = nn.Linear(TRACK_FEATURES * PER_CELL + STATIC_FEATURES, d)
         self.qkv = nn.Linear(d, 3 * d, bias=False)
         self.out = nn.Linear(d, d, bias=False)
-        distance = torch.arange(-config.reach, config.reach + 1) * SPACING * PER_CELL
+        distance = torch.arange(-config.reach, config.reach + 1) * WIDTH
         spread = torch.tensor([0.5, 1.0, 2.0, 4.0]).repeat(math.ceil(config.heads / 4))[: config.heads]
         self.nearness = nn.Parameter(-0.5 * (distance / spread[:, None]).square().clamp_max(8.0))
         self.up = nn.Linear(d, 4 * d)
@@ -143,13 +142,10 @@ class PriorformerModule(nn.Module):
         """What no block changes: units near the cell, log n, and where the cell lies; [b, j, STATIC_FEATURES]."""
         b, j = batch.inside.shape
         near = em.exp().view(b, j, PER_CELL).sum(-1).clamp_min(LEAST_MASS).log() + log_n
-        low = batch.u.clamp_max(BEND)
-        root = torch.where(batch.u >= BEND, batch.u, BEND * torch.exp(low / BEND - 1.0))
         columns = [
             near.clamp(LEAST_LOG_NEAR, LARGEST_LOG_COUNT) / LOG_COUNT_UNIT,
             log_n.expand(b, j) / LOG_N_UNIT,
-            *(torch.exp(root / -scale).expand(b, j) for scale in DECAYS),
-            low.expand(b, j),
+            *batch.edges[:, None, :].expand(-1, b, -1),
         ]
         return torch.stack(columns, -1)
 
@@ -157,9 +153,10 @@ class PriorformerModule(nn.Module):
 def smoothed(batch: GridBatch, log_weights: Tensor) -> Tensor:
     """`priorformer.smoothed` for every tally within its own cells: log-weights [b, a] to log-weights."""
     weights, inside = log_weights.exp(), batch.inside.repeat_interleave(PER_CELL, 1)
-    positive = batch.theta > 0.0
-    shared = (SMOOTHED / batch.n).clamp_max(MOST_SMOOTHED)[:, None] * weights * positive
-    moved = F.pad(shared[:, :-1], (1, 0)) + F.pad(shared[:, 1:], (0, 1)) * positive
+    low, high = batch.grid.channel.domain
+    inner = (batch.theta > low) & (batch.theta < high)
+    shared = (SMOOTHED / batch.n).clamp_max(MOST_SMOOTHED)[:, None] * weights * inner
+    moved = (F.pad(shared[:, :-1], (1, 0)) + F.pad(shared[:, 1:], (0, 1))) * inner
     result = (weights - 2.0 * shared + moved) * inside
     return (result / result.sum(-1, keepdim=True)).clamp_min(math.exp(LOWEST_LOG_WEIGHT)).log()
 
