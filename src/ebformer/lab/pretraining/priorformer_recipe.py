@@ -328,3 +328,8 @@ def root_mean(values: Tensor, world: NDArray[np.str_]) -> Tensor:
         chosen = torch.as_tensor(world == name)
         total = total + chosen.float().mean() * (values[chosen].mean() + 1e-8).sqrt()
     return total
+
+
+FIRST_LEG = PriorformerRecipe(config=PriorformerConfig(blocks=6), training=Training(
+    steps=18_000, learning_rate=2e-3, muon=3.0, warmup=200, betas=(0.9, 0.98), weight_decay=0.01, average=0.998
+))
