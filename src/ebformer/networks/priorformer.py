@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.binning import coarsened
 from ebformer.errors import InputError
 from ebformer.networks import kernels
 from ebformer.networks.constants import (
@@ -66,6 +67,8 @@ SMOOTHED, MOST_SMOOTHED = 200.0, 0.3
 """Atoms share their weight with either neighbour, this over n of it and at most this much."""
 FINER = 4096
 """Units, beyond which an atom becomes four points instead of two: intervals hold whole cells between points."""
+FEW, SEVERAL = 400, 1600
+"""Distinct observations of up to MANY units, and of more, that a network reads; the others are binned."""
 LARGEST_GRID = 2**17
 """Cells; enough for counts from 0 to a thousand million."""
 
@@ -91,9 +94,9 @@ class PriorformerNetwork:
         Thetas are measured inside in units of the noise, and from the middle of the effects where they have no origin
         of their own, so that other units or another origin change nothing but the units and the origin of the answer.
         """
-        channel, count = tally.channel, tally.multiplicity
-        x, known, origin, scale = channel.reduced(tally.x, tally.known, count)
-        x, known = rounded(x), known.astype(np.float32).astype(np.float64)
+        channel = tally.channel
+        x, known, origin, scale = channel.reduced(tally.x, tally.known, tally.multiplicity)
+        x, known, count = condensed(rounded(x), known.astype(np.float32).astype(np.float64), tally)
         grid = Grid.of(channel, x, known, count)
         if grid.last - grid.first > LARGEST_GRID:
             raise InputError(
@@ -103,7 +106,7 @@ class PriorformerNetwork:
         weights = self.read(grid, x, known, count)
         theta, weights = spread(grid, weights, points=2 if tally.n <= FINER else 4)
         if channel.whole:
-            scale *= mean_in_agreement(float(weights @ theta), tally.x, count)
+            scale *= mean_in_agreement(float(weights @ theta), tally.x, tally.multiplicity)
         return GridPrior(origin + scale * theta, weights, channel)
 
     def read(self, grid: Grid, x: Array, known: Array, count: Array) -> Array:
@@ -180,6 +183,19 @@ class PriorformerNetwork:
 def rounded(x: Array) -> Array:
     """To a millionth of the noise: what rounding errors of other units or origins cannot change."""
     return np.asarray(np.rint(x * 2.0**20) / 2.0**20)
+
+
+def condensed(x: Array, known: Array, tally: Tally) -> tuple[Array, Array, Array]:
+    """The reduced observations of a tally and how many units showed each, where these are many in bins.
+
+    Bins are an eighth of the noise wide, or the next power of two that leaves FEW of them or, of many units, SEVERAL:
+    what a network costs does not grow with n. Answers are given for the observations themselves.
+    """
+    if tally.channel.whole and tally.common is not None:
+        return x, known, tally.multiplicity
+    limit = FEW if tally.n <= MANY else SEVERAL
+    small = coarsened(Tally(x, tally.multiplicity, known, channel=tally.channel), limit, finest=SPACING)
+    return small.x, small.known, small.multiplicity
 
 
 def smoothed(grid: Grid, weights: Array, n: float) -> Array:

@@ -153,17 +153,17 @@ class PriorformerRecipe:
             chance=0.5,
             unequal=0.25,
             worlds={
-                "gammas": (5, 4, 3),
-                "tails": (5, 4, 3),
-                "groups": (6, 5, 4),
-                "alike": (4, 3, 2),
+                "gammas": (5, 4, 4),
+                "tails": (5, 4, 4),
+                "groups": (6, 5, 5),
+                "alike": (4, 3, 3),
                 "neural": (5, 9, 5),
                 "coarse dirichlet": (1, 1, 1),
-                "fine dirichlet": (1, 2, 5),
+                "fine dirichlet": (1, 2, 4),
                 "few": (1, 1, 1),
-                "spaced": (1, 1, 1),
+                "spaced": (1, 1, 0),
                 "smooth": (2, 1, 1),
-                "edged": (1, 1, 6),
+                "edged": (1, 1, 4),
             },
         ),
         Measurements(
@@ -249,7 +249,7 @@ class PriorformerRecipe:
         for study in self.studies:
             for n in (20, 200, 2000):
                 setting = validation(study, n)
-                shares = {world: 4 for world in study.worlds}
+                shares = dict.fromkeys(study.worlds, 4)
                 batch = None
                 while batch is None:
                     batch = self.batch(rng, study, setting, shares)
@@ -330,6 +330,9 @@ def root_mean(values: Tensor, world: NDArray[np.str_]) -> Tensor:
     return total
 
 
-FIRST_LEG = PriorformerRecipe(config=PriorformerConfig(blocks=6), training=Training(
-    steps=18_000, learning_rate=2e-3, muon=3.0, warmup=200, betas=(0.9, 0.98), weight_decay=0.01, average=0.998
-))
+FIRST_LEG = PriorformerRecipe(
+    config=PriorformerConfig(blocks=6),
+    training=Training(
+        steps=18_000, learning_rate=2e-3, muon=3.0, warmup=200, betas=(0.9, 0.98), weight_decay=0.01, average=0.998
+    ),
+)
