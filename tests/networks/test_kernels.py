@@ -401,12 +401,14 @@ def test_priorformer_in_c_answers_as_numpy_in_double_precision_after_every_block
     x, share = tally.values.astype(np.float64), tally.multiplicity / n
     on = Grid.of(POISSON, x, np.ones(x.shape), tally.multiplicity)
     theta = on.theta
-    found, exact = (
-        PriorformerNetwork(weights, kind).answers(
-            Likelihood.of(on, x, np.ones(len(x)), kind), share.astype(kind), float(n), on.edges()
+    answers = []
+    for kind in (np.float32, np.float64):
+        network, given = (
+            PriorformerNetwork(weights, kind),
+            (Likelihood.of(on, x, np.ones(len(x)), kind), share.astype(kind)),
         )
-        for kind in (np.float32, np.float64)
-    )
+        answers.append(network.answers(*given, float(n), on.edges(), *network.start(*given, float(n))))
+    found, exact = answers
     assert len(found) == weights.config.blocks
     for ours, numpys in zip(np.exp(found.astype(np.float64)), np.exp(exact), strict=True):
         assert ours.sum() == pytest.approx(1.0, abs=1e-5)
@@ -422,8 +424,9 @@ def test_priorformer_on_a_wide_grid_and_in_double_precision_is_left_to_numpy() -
         theta, share = on.theta, np.array([0.5, 0.5], dtype=kind)
         likelihood = Likelihood.of(on, x, np.ones(2), kind)
         start, static = np.zeros(len(theta), dtype=kind), np.zeros((STATIC_FEATURES, len(theta) // 4), dtype=kind)
-        assert network.answers_compiled(likelihood, share, start, np.ones_like(start), static, 1.0) is None
+        track = np.zeros((weights.config.blocks, len(theta)), dtype=kind)
+        assert network.answers_compiled(likelihood, share, start, np.ones_like(start), track, static, 1.0) is None
         if kind is np.float64:  # shares in double precision beside all else in single
             likelihood = Likelihood.of(on, x, np.ones(2), np.float32)
-            start, static = start.astype(np.float32), static.astype(np.float32)
-            assert network.answers_compiled(likelihood, share, start, np.ones_like(start), static, 1.0) is None
+            start, static, track = (each.astype(np.float32) for each in (start, static, track))
+            assert network.answers_compiled(likelihood, share, start, np.ones_like(start), track, static, 1.0) is None
