@@ -45,12 +45,12 @@ def distinct_rows(*arrays: NDArray[Any] | None) -> tuple[NDArray[np.intp], NDArr
     return first, inverse
 
 
-def coarsened(tally: Tally, limit: int = FIT_LIMIT) -> Tally:
+def coarsened(tally: Tally, limit: int = FIT_LIMIT, finest: float = FINEST) -> Tally:
     """At most about `limit` distinct observations: those nearer to each other than their noise are taken together.
 
-    `width`, the share of its noise by which an observation may move, doubles until the tally is small enough; how
-    observations move is the channel's to say (`Channel.merge`). Whole numbers about which the same is known are as few
-    as they can be.
+    The share of its noise by which an observation may move begins at `finest` and doubles until the tally is small
+    enough; how observations move is the channel's to say (`Channel.merge`). Whole numbers about which the same is known
+    are as few as they can be.
 
     >>> tally = Tally.of([1] * 1000, exposure=np.linspace(1.0, 2.0, 1000))
     >>> small = coarsened(tally, limit=100)
@@ -59,7 +59,7 @@ def coarsened(tally: Tally, limit: int = FIT_LIMIT) -> Tally:
     """
     if tally.channel.whole and tally.common is not None:
         return tally
-    width, small = FINEST, tally
+    width, small = finest, tally
     while len(small) > limit and width <= 1.0:
         x, known = tally.channel.merge(tally.x, tally.known, tally.multiplicity, width)
         small = Tally(x, tally.multiplicity, known, channel=tally.channel)

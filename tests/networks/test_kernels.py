@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from random_weights import random_weights
 
 from ebformer.bayes.marginal import bayes_rule
+from ebformer.channels import POISSON
 from ebformer.estimators.npmle import loops
 from ebformer.networks import constants, forward, kernels, zoo
 from ebformer.networks.architecture import Architecture
@@ -30,7 +31,7 @@ from ebformer.networks.constants import PER_CELL, TRACK_FEATURES
 from ebformer.networks.em_track import EmTrack
 from ebformer.networks.estimates import estimate, estimate_many
 from ebformer.networks.forward import Layer, Precision, ready
-from ebformer.networks.grid import Likelihood, atoms, extent, middles
+from ebformer.networks.grid import Grid, Likelihood
 from ebformer.networks.priorformer import PriorformerNetwork
 from ebformer.networks.priorformer_block import STATIC_FEATURES, PriorformerBlock, PriorformerConfig
 from ebformer.networks.weights import Weights
@@ -314,10 +315,12 @@ def test_installing_needs_no_compiler(
 def test_em_steps_are_those_of_numpy_in_double_precision(n: int) -> None:
     rng = np.random.default_rng(n)
     tally = Tally(np.arange(90), rng.multinomial(n, rng.dirichlet(np.ones(90))))
-    x, theta = tally.values.astype(np.float64), atoms(*extent(tally.values))
+    x = tally.values.astype(np.float64)
+    on = Grid.of(POISSON, x, np.ones(x.shape), tally.multiplicity)
+    theta = on.theta
     share, start = tally.multiplicity / n, np.full(len(theta), -np.log(len(theta)))
     ours, exact = (
-        EmTrack(Likelihood.of(x, np.ones(len(x)), theta, kind), share.astype(kind), start.astype(kind))
+        EmTrack(Likelihood.of(on, x, np.ones(len(x)), kind), share.astype(kind), start.astype(kind))
         for kind in (np.float32, np.float64)
     )
     for _ in range(5):
@@ -332,10 +335,10 @@ def test_em_steps_are_those_of_numpy_in_double_precision(n: int) -> None:
 @pytest.mark.usefixtures("compiled")
 def test_em_steps_in_pieces_and_in_double_precision_are_left_to_numpy() -> None:
     x = np.array([3.0, 10_000.0])
-    theta = atoms(*extent(x))
-    whole, wide = (Likelihood.of(x, np.ones(2), some, np.float64) for some in (theta[:100], theta))
+    wide_grid, narrow = Grid.of(POISSON, x, np.ones(2), np.ones(2)), Grid(POISSON, 1.0, 0, 25)
+    whole, wide = (Likelihood.of(some, x, np.ones(2), np.float64) for some in (narrow, wide_grid))
     assert len(wide.pieces) > 1
-    mixed = Likelihood.of(x, np.ones(2), theta[:100], np.float32)  # beside shares and weights in double precision
+    mixed = Likelihood.of(narrow, x, np.ones(2), np.float32)  # beside shares and weights in double precision
     for likelihood in (whole, wide, mixed):
         start = np.zeros(likelihood.shape[1])
         assert not EmTrack(likelihood, np.array([0.5, 0.5]), start).advance_compiled(1)
@@ -396,14 +399,16 @@ def test_priorformer_in_c_answers_as_numpy_in_double_precision_after_every_block
     rng, weights = np.random.default_rng(n), zoo.load("priorformer")
     tally = Tally.of(rng.poisson(theta_max * rng.beta(0.5, 1.0, size=n)))
     x, share = tally.values.astype(np.float64), tally.multiplicity / n
-    first, last = extent(x)
-    theta, u = atoms(first, last), middles(first, last)
-    found, exact = (
-        PriorformerNetwork(weights, kind).answers(
-            Likelihood.of(x, np.ones(len(x)), theta, kind), share.astype(kind), float(n), u
+    on = Grid.of(POISSON, x, np.ones(x.shape), tally.multiplicity)
+    theta = on.theta
+    answers = []
+    for kind in (np.float32, np.float64):
+        network, given = (
+            PriorformerNetwork(weights, kind),
+            (Likelihood.of(on, x, np.ones(len(x)), kind), share.astype(kind)),
         )
-        for kind in (np.float32, np.float64)
-    )
+        answers.append(network.answers(*given, float(n), on.edges(), *network.start(*given, float(n))))
+    found, exact = answers
     assert len(found) == weights.config.blocks
     for ours, numpys in zip(np.exp(found.astype(np.float64)), np.exp(exact), strict=True):
         assert ours.sum() == pytest.approx(1.0, abs=1e-5)
@@ -415,11 +420,13 @@ def test_priorformer_in_c_answers_as_numpy_in_double_precision_after_every_block
 def test_priorformer_on_a_wide_grid_and_in_double_precision_is_left_to_numpy() -> None:
     weights = zoo.load("priorformer")
     for x, kind in [(np.array([3.0, 10_000.0]), np.float32), (np.array([3.0, 10.0]), np.float64)]:
-        network, theta = PriorformerNetwork(weights, kind), atoms(*extent(x))
-        likelihood, share = Likelihood.of(x, np.ones(2), theta, kind), np.array([0.5, 0.5], dtype=kind)
+        network, on = PriorformerNetwork(weights, kind), Grid.of(POISSON, x, np.ones(2), np.ones(2))
+        theta, share = on.theta, np.array([0.5, 0.5], dtype=kind)
+        likelihood = Likelihood.of(on, x, np.ones(2), kind)
         start, static = np.zeros(len(theta), dtype=kind), np.zeros((STATIC_FEATURES, len(theta) // 4), dtype=kind)
-        assert network.answers_compiled(likelihood, share, start, np.ones_like(start), static, 1.0) is None
+        track = np.zeros((weights.config.blocks, len(theta)), dtype=kind)
+        assert network.answers_compiled(likelihood, share, start, np.ones_like(start), track, static, 1.0) is None
         if kind is np.float64:  # shares in double precision beside all else in single
-            likelihood = Likelihood.of(x, np.ones(2), theta, np.float32)
-            start, static = start.astype(np.float32), static.astype(np.float32)
-            assert network.answers_compiled(likelihood, share, start, np.ones_like(start), static, 1.0) is None
+            likelihood = Likelihood.of(on, x, np.ones(2), np.float32)
+            start, static, track = (each.astype(np.float32) for each in (start, static, track))
+            assert network.answers_compiled(likelihood, share, start, np.ones_like(start), track, static, 1.0) is None

@@ -31,6 +31,7 @@ class Priorformer(Estimator):
     (True, ())
     """
 
+    channels: ClassVar[tuple[str, ...]] = ("poisson", "binomial", "normal")
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
     unequal_known: ClassVar[bool] = True

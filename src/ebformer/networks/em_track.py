@@ -38,6 +38,16 @@ class EmTrack:
         self.likelihood, self.share, self.run = likelihood, share, 0
         self.log_weights, self.velocity = log_weights.copy(), np.zeros_like(log_weights)
 
+    def along(self, count: int, steps: int) -> Array:
+        """The log-weights after `steps` steps, twice as many, and so on: [count, a]."""
+        if len(self.likelihood.pieces) == 1:
+            constants = steps, CHECK, STRIDE, LEAST_PULL, LARGEST_PULL
+            matrix = self.likelihood.pieces[0].matrix
+            found = kernels.em_track(matrix, self.share, self.log_weights, count, constants, LOWEST_LOG_WEIGHT)
+            if found is not None:
+                return found
+        return np.stack([self.advance(steps) for _ in range(count)])
+
     def advance(self, steps: int) -> Array:
         """The log-weights after so many more steps."""
         if not self.advance_compiled(steps):

@@ -35,7 +35,7 @@ REACH, PIECE, SPAN = 13.0, 512, 32.0
 """Many atoms are not held against all observations, but against at most PIECE of them within SPAN noise deviations of
 each other, and then only the atoms within REACH deviations of one of these."""
 FINENESS = 8.0
-"""Atoms taken together span at most SPACING / FINENESS of the noise of a unit and of their distance from an end, in u."""
+"""Atoms taken together span at most SPACING / FINENESS of a unit's noise, and of their distance from an end, in u."""
 NEGLIGIBLE = 1e-20
 """The least relative likelihood, ten deviations off: zeros would have no logarithm, and denormal numbers are slow."""
 
@@ -104,8 +104,9 @@ class Grid:
 
     def between(self, bottom: float, top: float) -> Grid:
         """The cells between two values of v; near an end of the domain, all up to the end."""
-        first = 0 if bottom < self.low + BEND else math.floor((bottom - self.start) / WIDTH)
-        last = self.cells if top > self.length - BEND else math.ceil((top - self.start) / WIDTH)
+        edge = self.start - SPACING / 2.0
+        first = 0 if bottom < self.low + BEND else math.floor((bottom - edge) / WIDTH)
+        last = self.cells if top > self.length - BEND else math.ceil((top - edge) / WIDTH)
         return replace(self, first=first, last=int(last))
 
     @staticmethod
@@ -293,7 +294,8 @@ class Likelihood:
         everything = slice(0, len(x)), slice(0, len(theta))
         if len(theta) <= PIECE:
             return cls((Piece(*everything, matrix(everything[0], theta)),), (len(x), len(theta)))
-        middle, noise, v = grid.v_of(grid.channel.mle(x, known)), grid.channel.noise(known) / grid.noise, grid.v_of(theta)
+        middle, v = grid.v_of(grid.channel.mle(x, known)), grid.v_of(theta)
+        noise = grid.channel.noise(known) / grid.noise
         far, stride = REACH * noise, strides(noise)
         edges = np.flatnonzero((np.diff(stride) != 0) | (np.diff(middle // (SPAN * stride)) != 0)) + 1
         bounds = np.unique(np.concatenate([[0, len(x)], edges, np.arange(0, len(x), PIECE)])).tolist()

@@ -467,26 +467,38 @@ INLINE void move(float *own, const float *features, const float *moves, float lo
     normalise_weights(own, a, lowest);
 }
 
-/* All blocks of priorformer from the log-weights em [a], which EM moves on; answers [blocks, a] are the log-weights after
- * each. Likelihood [m, a], share [m], precision [a]; features [f, a / PER_CELL], of which those beyond the first
- * TRACK_FEATURES PER_CELL never change; the 11 arrays of each block, as near_block takes them; room for
- * (4 d + 3 PER_CELL) a / PER_CELL + 5 a numbers. */
-TARGET void all_blocks(const float *likelihood, const float *share, const float *precision, float *features, float *em,
-                       float *answers, float *room, const float *const *blocks, int64_t m, int64_t a, int64_t count,
-                       int64_t d, int64_t f, int64_t heads, int64_t reach, int64_t steps, int64_t check, float stride,
-                       float least, float largest, float lowest, float log_n) {
-    const int64_t row = a / PER_CELL;
-    float *h = room, *qkv = h + d * row, *moves = qkv + 3 * d * row, *velocity = moves + 3 * a, *d_own = velocity + a,
-          *d_em = d_own + a, *scratch = d_em + a;
-    const float *own = em;
+/* The log-weights of accelerated EM after every `steps` steps from those in em [a]: to track [count, a]; room for 3 a
+ * numbers. Likelihood [m, a], share [m]. */
+TARGET void em_track(const float *likelihood, const float *share, float *em, float *track, float *room, int64_t m,
+                     int64_t a, int64_t count, int64_t steps, int64_t check, float stride, float least, float largest,
+                     float lowest) {
+    float *velocity = room, *scratch = velocity + a;
     int64_t run = 0;
-    memset(h, 0, sizeof(float) * d * row);
     memset(velocity, 0, sizeof(float) * a);
     for (int64_t b = 0; b < count; b++) {
-        float *next = answers + b * a;
-        memcpy(next, own, sizeof(float) * a);
         run = em_steps(likelihood, share, em, velocity, scratch, m, a, steps, run, check, stride, least, largest);
         normalise_weights(em, a, lowest);
+        memcpy(track + b * a, em, sizeof(float) * a);
+    }
+}
+
+/* All blocks of priorformer from the log-weights start [a], beside those of EM, track [blocks, a]; answers [blocks, a]
+ * are the log-weights after each. Likelihood [m, a], share [m], precision [a]; features [f, a / PER_CELL], of which
+ * those beyond the first TRACK_FEATURES PER_CELL never change; the 11 arrays of each block, as near_block takes them;
+ * room for (4 d + 3 PER_CELL) a / PER_CELL + 3 a numbers. */
+TARGET void all_blocks(const float *likelihood, const float *share, const float *precision, const float *start,
+                       const float *track, float *features, float *answers, float *room, const float *const *blocks,
+                       int64_t m, int64_t a, int64_t count, int64_t d, int64_t f, int64_t heads, int64_t reach,
+                       float lowest, float log_n) {
+    const int64_t row = a / PER_CELL;
+    float *h = room, *qkv = h + d * row, *moves = qkv + 3 * d * row, *d_own = moves + 3 * a, *d_em = d_own + a,
+          *scratch = d_em + a;
+    const float *own = start;
+    memset(h, 0, sizeof(float) * d * row);
+    for (int64_t b = 0; b < count; b++) {
+        const float *em = track + b * a;
+        float *next = answers + b * a;
+        memcpy(next, own, sizeof(float) * a);
         em_factor(d_own, next, likelihood, share, scratch, m, a);
         em_factor(d_em, em, likelihood, share, scratch, m, a);
         read_tracks(features, next, em, d_own, d_em, precision, log_n, a);

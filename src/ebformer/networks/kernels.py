@@ -53,8 +53,9 @@ def load(path: Path) -> ctypes.CDLL | None:
     loaded.near_block.restype = None
     loaded.em_steps.argtypes = [pointer] * 5 + [integer] * 5 + [ctypes.c_float] * 3
     loaded.em_steps.restype = integer
-    loaded.all_blocks.argtypes = [pointer] * 8 + [integer] * 9 + [ctypes.c_float] * 5
-    loaded.all_blocks.restype = None
+    loaded.em_track.argtypes = [pointer] * 5 + [integer] * 5 + [ctypes.c_float] * 4
+    loaded.all_blocks.argtypes = [pointer] * 9 + [integer] * 7 + [ctypes.c_float] * 2
+    loaded.em_track.restype = loaded.all_blocks.restype = None
     return loaded
 
 
@@ -144,34 +145,56 @@ class NearBlock:
         return state.T, said.T
 
 
+def em_track(
+    likelihood: Array,
+    share: Array,
+    log_weights: Array,
+    blocks: int,
+    em_steps: tuple[int, int, float, float, float],
+    lowest: float,
+) -> Array | None:
+    """Log-weights [blocks, a] of EM from those given [a], after every so many steps; None where numpy has to do it.
+
+    `em_steps` are the steps and the constants of `em_track`, and `lowest` is the least log-weight.
+    """
+    compiled, given = library(), (likelihood, share, log_weights)
+    if compiled is None or any(array.dtype != np.float32 for array in given):
+        return None
+    a = log_weights.size
+    track, room = np.empty((blocks, a), dtype=np.float32), np.empty(3 * a, dtype=np.float32)
+    changed = log_weights.copy(), track, room
+    compiled.em_track(*addresses(likelihood, share, *changed), *likelihood.shape, blocks, *em_steps, lowest)
+    return track
+
+
 def all_blocks(
     blocks: Sequence[NearBlock],
     likelihood: Array,
     share: Array,
     log_weights: Array,
     precision: Array,
+    track: Array,
     static: Array,
-    em_steps: tuple[int, int, float, float, float],
     lowest: float,
     log_n: float,
 ) -> Array | None:
     """What all blocks of priorformer answer one after another, log-weights [blocks, a]; None where numpy has to do it.
 
-    `static` [f, a / PER_CELL] are the features that never change, `em_steps` the steps beside every block and the
-    constants of `em_track`, and `lowest` is the least log-weight.
+    `track` [blocks, a] is what EM has reached beside every block, `static` [f, a / PER_CELL] are features that never
+    change, and `lowest` is the least log-weight.
     """
-    compiled, given = library(), (likelihood, share, precision)
-    single = all(array.dtype == np.float32 for array in (*given, log_weights, static))
+    compiled, given = library(), (likelihood, share, precision, log_weights, track)
+    single = all(array.dtype == np.float32 for array in (*given, static))
     if compiled is None or not single or not all(block.fits for block in blocks):
         return None
     (m, a), (d, f), first = likelihood.shape, blocks[0].shape, blocks[0]
     answers = np.empty((len(blocks), a), dtype=np.float32)
     features = np.empty((f, static.shape[1]), dtype=np.float32)
     features[-len(static) :] = static
-    changed = features, log_weights.copy(), answers, np.empty(4 * d * (a // PER_CELL) + 8 * a, dtype=np.float32)
+    changed = features, answers, np.empty(4 * d * (a // PER_CELL) + 6 * a, dtype=np.float32)
     arrays = np.array([address for block in blocks for address in block.addresses], dtype=np.uintp)
     sizes = m, a, len(blocks), d, f, first.heads, first.reach
-    compiled.all_blocks(*addresses(*given, *changed, arrays), *sizes, *em_steps, lowest, log_n)
+    compiled.all_blocks(*addresses(*given, *changed, arrays), *sizes, lowest, log_n)
     return answers
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.binning import coarsened
 from ebformer.errors import InputError
 from ebformer.networks import kernels
 from ebformer.networks.constants import (
@@ -33,11 +34,7 @@ from ebformer.networks.constants import (
     TRACK_FEATURES,
 )
 from ebformer.networks.em_track import (
-    CHECK,
-    LARGEST_PULL,
-    LEAST_PULL,
     LOWEST_LOG_WEIGHT,
-    STRIDE,
     EmTrack,
     em_factor,
 )
@@ -66,6 +63,8 @@ SMOOTHED, MOST_SMOOTHED = 200.0, 0.3
 """Atoms share their weight with either neighbour, this over n of it and at most this much."""
 FINER = 4096
 """Units, beyond which an atom becomes four points instead of two: intervals hold whole cells between points."""
+FEW, SEVERAL = 512, 1600
+"""Distinct observations of up to MANY units, and of more, that a network reads; the others are binned."""
 LARGEST_GRID = 2**17
 """Cells; enough for counts from 0 to a thousand million."""
 
@@ -91,9 +90,9 @@ class PriorformerNetwork:
         Thetas are measured inside in units of the noise, and from the middle of the effects where they have no origin
         of their own, so that other units or another origin change nothing but the units and the origin of the answer.
         """
-        channel, count = tally.channel, tally.multiplicity
-        x, known, origin, scale = channel.reduced(tally.x, tally.known, count)
-        x, known = rounded(x), known.astype(np.float32).astype(np.float64)
+        channel = tally.channel
+        x, known, origin, scale = channel.reduced(tally.x, tally.known, tally.multiplicity)
+        x, known, count = condensed(rounded(x), known.astype(np.float32).astype(np.float64), tally)
         grid = Grid.of(channel, x, known, count)
         if grid.last - grid.first > LARGEST_GRID:
             raise InputError(
@@ -103,7 +102,7 @@ class PriorformerNetwork:
         weights = self.read(grid, x, known, count)
         theta, weights = spread(grid, weights, points=2 if tally.n <= FINER else 4)
         if channel.whole:
-            scale *= mean_in_agreement(float(weights @ theta), tally.x, count)
+            scale *= mean_in_agreement(float(weights @ theta), tally.x, tally.multiplicity)
         return GridPrior(origin + scale * theta, weights, channel)
 
     def read(self, grid: Grid, x: Array, known: Array, count: Array) -> Array:
@@ -111,44 +110,62 @@ class PriorformerNetwork:
         order, n = Likelihood.order(grid, x, known), float(count.sum())
         likelihood = Likelihood.of(grid, x[order], known[order], self.dtype)
         share: Array = (count[order] / n).astype(self.dtype)
-        answer = np.exp(self.answers(likelihood, share, n, grid.edges())[-1].astype(np.float64))
+        started = self.start(likelihood, share, n)
+        answer = np.exp(self.answers(likelihood, share, n, grid.edges(), *started)[-1].astype(np.float64))
         if grid.mirrored:
-            reflected = self.answers(likelihood.reflected, share, n, grid.reflected_edges())[-1]
-            answer = (answer + np.exp(reflected[::-1].astype(np.float64))) / 2.0
+            turned = (np.ascontiguousarray(each[..., ::-1]) for each in started)
+            other = self.answers(likelihood.reflected, share, n, grid.reflected_edges(), *turned)[-1]
+            answer = (answer + np.exp(other[::-1].astype(np.float64))) / 2.0
         weights = smoothed(grid, answer, n)
         return polished(likelihood, share, n, weights) if n > MANY else weights
 
-    def answers(self, likelihood: Likelihood, share: Array, n: float, edges: Array) -> Array:
+    def start(self, likelihood: Likelihood, share: Array, n: float) -> tuple[Array, Array, Array]:
+        """Where both tracks begin [a], the precision of D there [a], and EM's track beside every block [blocks, a]."""
+        flat: Array = np.full(likelihood.shape[1], -math.log(likelihood.shape[1]), dtype=self.dtype)
+        start = flat + np.log(em_factor(likelihood, share, flat)[2])
+        precision = self.precision(likelihood, share, start, min(n, math.exp(LARGEST_LOG_N)))
+        return start, precision, EmTrack(likelihood, share, start).along(len(self.blocks), self.weights.config.em_steps)
+
+    def answers(
+        self, likelihood: Likelihood, share: Array, n: float, edges: Array, start: Array, precision: Array, track: Array
+    ) -> Array:
         """Log-weights of the atoms after every block, [blocks, a]."""
         log_n = min(math.log(n), LARGEST_LOG_N)
-        count = likelihood.shape[1]
-        flat: Array = np.full(count, -math.log(count), dtype=self.dtype)
-        start = flat + np.log(em_factor(likelihood, share, flat)[2])
-        precision = self.precision(likelihood, share, start, math.exp(log_n))
-        static = self.static_features(start, log_n, edges)
-        given = likelihood, share, start, precision, static, log_n
+        given = likelihood, share, start, precision, track, self.static_features(start, log_n, edges), log_n
         found = self.answers_compiled(*given)
         return np.stack(list(self.answers_in_numpy(*given))) if found is None else found
 
     def answers_compiled(
-        self, likelihood: Likelihood, share: Array, start: Array, precision: Array, static: Array, log_n: float
+        self,
+        likelihood: Likelihood,
+        share: Array,
+        start: Array,
+        precision: Array,
+        track: Array,
+        static: Array,
+        log_n: float,
     ) -> Array | None:
         """All blocks in C; None where only numpy can run them."""
         if len(likelihood.pieces) > 1:
             return None
-        steps = self.weights.config.em_steps, CHECK, STRIDE, LEAST_PULL, LARGEST_PULL
         matrix, blocks = likelihood.pieces[0][2], [block.compiled for block in self.blocks]
-        return kernels.all_blocks(blocks, matrix, share, start, precision, static, steps, LOWEST_LOG_WEIGHT, log_n)
+        return kernels.all_blocks(blocks, matrix, share, start, precision, track, static, LOWEST_LOG_WEIGHT, log_n)
 
     def answers_in_numpy(
-        self, likelihood: Likelihood, share: Array, start: Array, precision: Array, static: Array, log_n: float
+        self,
+        likelihood: Likelihood,
+        share: Array,
+        start: Array,
+        precision: Array,
+        track: Array,
+        static: Array,
+        log_n: float,
     ) -> Iterator[Array]:
         """The blocks one after another, as they are defined."""
-        config, cells = self.weights.config, static.shape[1]
-        track, own = EmTrack(likelihood, share, start), start
-        h: Array = np.zeros((cells, config.width), dtype=self.dtype)
-        for block in self.blocks:
-            both = np.stack([own, track.advance(config.em_steps)])
+        own, cells = start, static.shape[1]
+        h: Array = np.zeros((cells, self.weights.config.width), dtype=self.dtype)
+        for block, em in zip(self.blocks, track, strict=True):
+            both = np.stack([own, em])
             d = em_factor(likelihood, share, both)[2]
             log_count = (both + log_n).clip(LEAST_LOG_COUNT, LARGEST_LOG_COUNT)
             gradient = np.log(d).clip(-LARGEST_LOG_FACTOR, LARGEST_LOG_FACTOR)
@@ -180,6 +197,19 @@ class PriorformerNetwork:
 def rounded(x: Array) -> Array:
     """To a millionth of the noise: what rounding errors of other units or origins cannot change."""
     return np.asarray(np.rint(x * 2.0**20) / 2.0**20)
+
+
+def condensed(x: Array, known: Array, tally: Tally) -> tuple[Array, Array, Array]:
+    """The reduced observations of a tally and how many units showed each, where these are many in bins.
+
+    Bins are an eighth of the noise wide, or the next power of two that leaves FEW of them or, of many units, SEVERAL:
+    what a network costs does not grow with n. Answers are given for the observations themselves.
+    """
+    if tally.channel.whole and tally.common is not None:
+        return x, known, tally.multiplicity
+    limit = FEW if tally.n <= MANY else SEVERAL
+    small = coarsened(Tally(x, tally.multiplicity, known, channel=tally.channel), limit, finest=SPACING)
+    return small.x, small.known, small.multiplicity
 
 
 def smoothed(grid: Grid, weights: Array, n: float) -> Array:

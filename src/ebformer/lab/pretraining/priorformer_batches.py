@@ -219,7 +219,7 @@ def whole_numbers(channel: Channel, bottom: float, top: float, known: float) -> 
 
 def noise_variance(grid: Grid, theta: Floats) -> Floats:
     """(dtheta / dv)^2: the variance of the noise of a typical unit, for thetas not too near the ends of the domain."""
-    v = np.clip(grid.v_of(theta), grid.low + 0.45, grid.length - 0.45)
+    v = np.clip(grid.v_of(np.clip(theta, *grid.channel.domain)), grid.low + 0.45, grid.length - 0.45)
     return np.asarray((grid.theta_at(v + 0.05) - grid.theta_at(v - 0.05)) / 0.1) ** 2
 
 

@@ -13,20 +13,20 @@ COUNTS = Counts(
     chance=0.5,
     unequal=0.25,
     worlds={  # of the 32 tallies of a step: n below 64, below 400, beyond
-        "gammas": (5, 4, 3),
-        "tails": (5, 4, 3),
-        "groups": (6, 5, 4),
-        "alike": (4, 3, 2),
+        "gammas": (5, 4, 4),
+        "tails": (5, 4, 4),
+        "groups": (6, 5, 5),
+        "alike": (4, 3, 3),
         "neural": (5, 9, 5),
         "coarse-dirichlet": (1, 1, 1),
-        "fine-dirichlet": (1, 2, 5),
+        "fine-dirichlet": (1, 2, 4),
         "few": (1, 1, 1),
-        "spaced": (1, 1, 1),
+        "spaced": (1, 1, 0),
         "smooth": (2, 1, 1),
-        "edged": (1, 1, 6),
+        "edged": (1, 1, 4),
     },
 )
-"""Everyday laws with unbounded tails first; from 400 units on the data tell kinds apart, and hard ones need practice."""
+"""Everyday laws with unbounded tails first; hard priors beyond 400 units, where the data tell them from others."""
 MEASUREMENTS = Measurements(
     chance=0.27,
     unequal=0.5,
