@@ -16,27 +16,26 @@ import numpy as np
 import torch
 
 from ebformer.lab.pretraining.loop import Training
-from ebformer.lab.pretraining.network import TransformerModule
-from ebformer.lab.pretraining.recipe import Recipe, loss
 from ebformer.lab.pretraining.runs import run
+from ebformer.lab.pretraining.transformer_recipe import TransformerRecipe
 from ebformer.networks.architecture import Architecture
 
-SMALL = Recipe(
-    Architecture(layers=8, gain=1.0),
-    Training(steps=1, learning_rate=0.006, muon=3.0, warmup=50, average=0.99),
+SMALL = TransformerRecipe(
+    architecture=Architecture(layers=8, gain=1.0),
+    training=Training(steps=1, learning_rate=0.006, muon=3.0, warmup=50, average=0.99),
     theta_max=50.0,
     n=(512, 512),
     tallies=16,
 )
 
 
-def processor_seconds_per_step(recipe: Recipe, steps: int = 6) -> float:
+def processor_seconds_per_step(recipe: TransformerRecipe, steps: int = 6) -> float:
     """Processor time, because the machine may be shared."""
-    rng, network = np.random.default_rng(0), TransformerModule(recipe.architecture)
+    rng, network = np.random.default_rng(0), recipe.network()
     for step in range(steps + 1):
         if step == 1:
             started = time.process_time()
-        loss(network, recipe.draw(rng)).backward()
+        recipe.loss(network, recipe.draw(rng)).backward()
     return (time.process_time() - started) / steps
 
 

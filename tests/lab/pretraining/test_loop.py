@@ -6,6 +6,7 @@ import csv
 import multiprocessing
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,11 @@ torch = pytest.importorskip("torch")
 
 from ebformer.lab.pretraining.loop import DivergenceError, Task, Training, train  # noqa: E402
 from ebformer.lab.pretraining.network import TransformerModule  # noqa: E402
-from ebformer.lab.pretraining.recipe import RECIPES, Recipe, loss  # noqa: E402
+from ebformer.lab.pretraining.recipes import RECIPES  # noqa: E402
 from ebformer.lab.pretraining.runs import processes  # noqa: E402
 
 TRAINING = Training(steps=24, warmup=5, muon=1.0, seed=3)
-RECIPE = Recipe(RECIPES["smoke"].architecture, TRAINING, theta_max=10.0, n=(32, 256), tallies=4)
+RECIPE = replace(RECIPES["smoke"], training=TRAINING, n=(32, 256), tallies=4)
 
 
 def trained(folder: Path, killed_at: int | None = None) -> TransformerModule:
@@ -36,7 +37,7 @@ def trained(folder: Path, killed_at: int | None = None) -> TransformerModule:
             os.kill(os.getpid(), signal.SIGKILL)
         return RECIPE.draw(rng)
 
-    task = Task(draw, loss, RECIPE.task(tallies_per_cell=4).evaluate)
+    task = Task(draw, RECIPE.loss, RECIPE.task(tallies_per_cell=4).evaluate)
     return train(
         TransformerModule(RECIPE.architecture),
         task,
@@ -67,7 +68,7 @@ def test_killed_and_resumed_gives_the_same_numbers(tmp_path: Path) -> None:
 
 def test_training_lowers_the_loss(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    recipe = Recipe(RECIPES["smoke"].architecture, Training(steps=120, warmup=10), theta_max=10.0, n=(64, 512))
+    recipe = replace(RECIPES["smoke"], training=Training(steps=120, warmup=10), n=(64, 512))
     train(TransformerModule(recipe.architecture), recipe.task(4), recipe.training, tmp_path, log_every=20)
     losses = [float(row["loss"]) for row in log(tmp_path)]
     assert losses[-1] < 0.5 * losses[0]

@@ -13,8 +13,9 @@ torch = pytest.importorskip("torch")
 from ebformer.errors import InputError  # noqa: E402
 from ebformer.lab.pretraining.loop import optimisers  # noqa: E402
 from ebformer.lab.pretraining.network import TransformerModule  # noqa: E402
-from ebformer.lab.pretraining.recipe import RECIPES, Recipe, Thinned, loss  # noqa: E402
-from ebformer.lab.pretraining.runs import untied  # noqa: E402
+from ebformer.lab.pretraining.recipes import RECIPES, recipe_from  # noqa: E402
+from ebformer.lab.pretraining.transformer_legs import LEGS  # noqa: E402
+from ebformer.lab.pretraining.transformer_recipe import Thinned, TransformerRecipe, untied  # noqa: E402
 from ebformer.lab.worlds.base import PaperThetaMax  # noqa: E402
 from ebformer.networks.architecture import Architecture  # noqa: E402
 
@@ -22,18 +23,21 @@ from ebformer.networks.architecture import Architecture  # noqa: E402
 @pytest.mark.parametrize("name", RECIPES)
 def test_json_round_trip(name: str) -> None:
     text = json.dumps(RECIPES[name].describe(), allow_nan=False)
-    assert Recipe.from_description(json.loads(text)) == RECIPES[name]
+    assert recipe_from(json.loads(text)) == RECIPES[name]
 
 
 def test_unknown_fields_are_refused() -> None:
     with pytest.raises(InputError, match="momentum"):
-        Recipe.from_description(RECIPES["smoke"].describe() | {"momentum": 1})
+        recipe_from(RECIPES["smoke"].describe() | {"momentum": 1})
 
 
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"worlds": ["gamma"]}, "worlds are gamma"),
+        ({"worlds": ["martian"]}, "there is no world martian"),
+        ({"worlds": ["sparse"]}, "a world of the normal channel"),
+        ({"worlds": []}, "names no world"),
+        ({"family": "forest"}, "family 'forest'"),
         ({"theta_max": 600.0}, "theta_max is 600"),  # the grid of rates ends at 500, where larger ones would pile up
         ({"n": [0, 9]}, "n goes from 0 to 9"),
         ({"targets": "bayes"}, "targets are 'bayes'"),
@@ -42,11 +46,11 @@ def test_unknown_fields_are_refused() -> None:
 )
 def test_what_would_train_something_else_is_refused(change: dict[str, object], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
-        Recipe.from_description(RECIPES["smoke"].describe() | change)
+        recipe_from(RECIPES["smoke"].describe() | change)
 
 
 def test_the_paper_models_never_see_what_they_are_measured_on() -> None:
-    for recipe in RECIPES.values():
+    for recipe in LEGS.values():
         assert set(recipe.worlds) <= {"neural", "dirichlet"}
     for name in ("T24r", "L24r", "T24f", "paper"):
         assert set(RECIPES[name].worlds) == {"neural", "dirichlet"}
@@ -64,9 +68,9 @@ def test_untied_weights_answer_as_the_tied_ones() -> None:
     torch.testing.assert_close(loose(batch.tokens), start(batch.tokens))
 
 
-def gradients(network: TransformerModule, recipe: Recipe, seed: int) -> dict[str, torch.Tensor]:
+def gradients(network: TransformerModule, recipe: TransformerRecipe, seed: int) -> dict[str, torch.Tensor]:
     network.zero_grad()
-    loss(network, recipe.draw(np.random.default_rng(seed))).backward()
+    recipe.loss(network, recipe.draw(np.random.default_rng(seed))).backward()
     return {name: parameter.grad.clone() for name, parameter in network.named_parameters()}
 
 

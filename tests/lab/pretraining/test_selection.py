@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 optuna = pytest.importorskip("optuna")
 
 from ebformer.lab.pretraining import selection  # noqa: E402
-from ebformer.lab.pretraining.recipe import RECIPES  # noqa: E402
+from ebformer.lab.pretraining.recipes import RECIPES  # noqa: E402
 
 SMOKE = RECIPES["smoke"]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -48,10 +50,10 @@ def test_a_run_begins_continues_and_ships(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_run_that_was_stopped_before_its_first_record_is_not_shipped(tmp_path: Path) -> None:
-    from ebformer.lab.pretraining import loop, network, recipe, runs
+    from ebformer.lab.pretraining import loop, recipes, runs
 
-    begun = runs.begin(tmp_path / "run", recipe.RECIPES["smoke"])
-    loop.Run(network.TransformerModule(begun.architecture), begun.training, tmp_path / "run").save()
+    begun = runs.begin(tmp_path / "run", recipes.RECIPES["smoke"])
+    loop.Run(begun.network(), begun.training, tmp_path / "run").save()
     with pytest.raises(InputError, match="before its first record"):
         call("smoke", "--folder", str(tmp_path / "run"), "--ship", str(tmp_path / "zoo"))
 
@@ -67,9 +69,57 @@ def test_a_recipe_file_is_a_recipe_and_minutes_become_steps(tmp_path: Path) -> N
 
 
 def test_a_leg_without_the_one_before_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="train T24r-long there first"):
-        call("T24r-short", "--folder", str(tmp_path / "T24r-short"))
-    assert list(tmp_path.iterdir()) == []
+    from ebformer.lab.pretraining.recipes import RECIPES
+
+    (tmp_path / "mine.json").write_text(json.dumps(RECIPES["smoke"].describe() | {"start": ["yours"]}))
+    with pytest.raises(InputError, match="starts from yours, which is neither a recipe nor a finished run"):
+        call(str(tmp_path / "mine.json"), "--folder", str(tmp_path / "mine"))
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.json"]
+
+
+def test_earlier_legs_are_trained_first_and_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ebformer.lab.pretraining.recipes import RECIPES
+
+    monkeypatch.setitem(RECIPES, "early", RECIPES["smoke"])
+    monkeypatch.setitem(RECIPES, "late", replace(RECIPES["smoke"], start=("early",)))
+    call("late", "--steps", "2", "--folder", str(tmp_path / "late"))
+    early = (tmp_path / "early" / "state.pt").stat().st_mtime_ns
+    assert (tmp_path / "late" / "state.pt").stat().st_mtime_ns > early
+    with pytest.raises(InputError, match="--resume"):
+        call("late", "--folder", str(tmp_path / "late"))
+    assert (tmp_path / "early" / "state.pt").stat().st_mtime_ns == early
+
+
+def test_anybodys_world_trains_any_network_in_any_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of docs/training.md: the world lies in the present folder, and a run goes on with it."""
+    page = (Path(__file__).parents[3] / "docs" / "training.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(# my_worlds\.py\n.*?)```", page, re.DOTALL)
+    (tmp_path / "my_worlds.py").write_text(example)
+    monkeypatch.chdir(tmp_path)
+    call("priorformer-smoke", "--world", "my_worlds:Bumps", "--steps", "2", "--folder", "bumps")
+    call("priorformer-smoke", "--folder", "bumps", "--resume")
+    described = json.loads((tmp_path / "bumps" / "recipe.json").read_text())
+    assert [(study["channel"], list(study["worlds"])) for study in described["studies"]] == [
+        ("poisson", ["my_worlds:Bumps"])
+    ]
+    call("smoke", "--world", "my_worlds:Bumps, gammas", "--steps", "1", "--folder", "both")
+    assert json.loads((tmp_path / "both" / "recipe.json").read_text())["worlds"] == ["my_worlds:Bumps", "gammas"]
+    for name in ("my_worlds:Nothing", "no_worlds:Bumps", "json:loads", "nowhere"):
+        with pytest.raises(InputError, match=name):
+            call("smoke", "--world", name, "--folder", "wrong")
+
+
+def test_priorformer_ships_with_a_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train, "CARD_SIZES", (64,))
+    monkeypatch.setattr(train, "CARD_PRIORS", 2)
+    run = ("priorformer-smoke", "--folder", str(tmp_path / "priorformer-smoke"))
+    call(*run, "--steps", "2", "--world", "gammas,bells,betas")
+    call(*run, "--ship", str(tmp_path))
+    shipped = weights.load(tmp_path / "priorformer-smoke.safetensors")
+    card = (tmp_path / "priorformer-smoke.md").read_text()
+    for told in (shipped.sha256, f"{shipped.config.parameters:,}", "normal 27 %", "gammas", "2 steps", "ebformer 0."):
+        assert told in card
+    assert (tmp_path / "priorformer-smoke.png").stat().st_size > 0
 
 
 def test_an_unknown_name_is_refused() -> None:

@@ -4,21 +4,52 @@ import numpy as np
 import pytest
 
 from ebformer.bayes.marginal import bayes_rule, log_marginal
+from ebformer.channels import channel_named
 from ebformer.errors import InputError
 from ebformer.lab.worlds import MEASURING, WORLDS, Dirichlet, GammaWorld, LogNormal, Neural, PaperThetaMax
+from ebformer.lab.worlds.rates import Edged
 
 RANDOM = [world for name, world in WORLDS.items() if name != "least-favourable"]
+UNBOUNDED = ("gammas", "tails", "groups", "alike")
+OF_RATES = {name: world for name, world in WORLDS.items() if world.channel == "poisson"}
+BOUNDED = {name: world for name, world in OF_RATES.items() if name not in UNBOUNDED}
 
 
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
-def test_priors_are_distributions_on_0_to_theta_max(world):
-    priors = world(theta_max=7.5).draw_many(np.random.default_rng(1), 20)
+def test_priors_are_distributions_on_the_domain_of_their_channel(world):
+    low, high = channel_named(world.channel).domain
+    priors = world(theta_max=min(7.5, high)).draw_many(np.random.default_rng(1), 20)
     assert priors.atoms.shape == priors.weights.shape
-    assert priors.theta_max.tolist() == [7.5] * 20
-    assert priors.atoms.min() >= 0
-    assert priors.atoms.max() <= 7.5
+    assert priors.theta_max.tolist() == [min(7.5, high)] * 20
+    assert np.isfinite(priors.atoms).all()
+    assert low <= priors.atoms.min() <= priors.atoms.max() <= high
     assert priors.weights.min() >= 0
     assert priors.weights.sum(axis=1) == pytest.approx(np.ones(20), abs=1e-12)
+
+
+@pytest.mark.parametrize("world", BOUNDED.values(), ids=BOUNDED)
+def test_theta_max_bounds_the_rates_of_all_but_a_few_worlds(world):
+    assert world(theta_max=7.5).draw_many(np.random.default_rng(1), 20).atoms.max() <= 7.5 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", UNBOUNDED)
+def test_tails_without_end_are_cut_where_one_unit_in_ten_thousand_is_left(name):
+    """In a prior to measure on; the mean hardly moves unless the tail is so heavy that it has none."""
+    world = WORLDS[name](theta_max=7.5)
+    for seed in range(8):
+        whole, cut = world.draw_many(np.random.default_rng(seed), 1)[0], world.draw(np.random.default_rng(seed))
+        assert whole.weights[whole.atoms > cut.atoms[-1]].sum() <= 1.01e-4
+        assert cut.weights[-1] >= 0.99e-4
+        assert set(cut.atoms) <= set(whole.atoms)
+
+
+def test_edges_matter():
+    """An edged prior ends at theta_max and has mass there, or nothing about edges is learnt from it."""
+    rng = np.random.default_rng(5)
+    for top in PaperThetaMax(floor=0.05).draw(rng, 200):
+        atoms, weights = Edged().shape(rng, top)
+        assert atoms.max() == pytest.approx(top)
+        assert weights[2 * np.sqrt(atoms) > 2 * np.sqrt(top) - 3].sum() > 0.05 * weights.sum()
 
 
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
@@ -36,7 +67,7 @@ def test_equal_seeds_give_equal_priors_bit_for_bit_and_others_differ(world):
     assert np.array_equal(many.weights, more.weights)
 
 
-@pytest.mark.parametrize("world", RANDOM)
+@pytest.mark.parametrize("world", [world for world in RANDOM if world in BOUNDED.values()])
 def test_a_random_theta_max_stretches_the_priors(world):
     priors = world(theta_max=PaperThetaMax(floor=2.0)).draw_many(np.random.default_rng(2), 30)
     assert len(np.unique(priors.theta_max)) > 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     multiple=True,
     default=["neural"],
     show_default=True,
-    help="Worlds (kinds of priors) to draw from, comma-separated; repeatable. docs/arena.md lists them.",
+    help="Worlds (kinds of priors) to draw from, or your own as module:Name, comma-separated; repeatable. docs/arena.md lists them.",
 )
 @click.option(
     "--theta-max", default="50", show_default=True, help="Largest rate of the priors, or 'random' as in the paper."
@@ -146,15 +147,17 @@ def _beside(published: list[Loss], ours: list[Loss]) -> list[Loss]:
 
 
 def _world(name: str, theta_max: str) -> World:
-    from ebformer.lab.worlds import WORLDS, PaperThetaMax
+    from ebformer.channels import POISSON
+    from ebformer.lab.worlds import PaperThetaMax, world_named
 
-    if name not in WORLDS:
-        raise InputError(f"there is no world {name}: choose from {', '.join(WORLDS)}")
+    world = world_named(name)
+    if world.channel != POISSON.name:
+        raise InputError(f"{name} is a world of the {world.channel} channel, and the arena draws Poisson counts")
     try:
         end = PaperThetaMax() if theta_max == "random" else float(theta_max)
     except ValueError as error:
         raise InputError(f"theta_max is {theta_max!r}: give a positive number, or 'random'") from error
-    return WORLDS[name](theta_max=end)
+    return replace(world, theta_max=end)
 
 
 def _whole(text: str) -> int:
