@@ -21,9 +21,12 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from ebformer.bayes.marginal import bayes_rule, posterior
+from ebformer.channels import POISSON
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import find
 from ebformer.estimators.priorformer import Priorformer
+from ebformer.lab.figures.network_card import identity
+from ebformer.lab.pretraining.recipes import recipe_from
 from ebformer.lab.worlds import GammaWorld, LeastFavourable, LogNormal, Multinomial, Neural, World, ZeroInflated
 from ebformer.networks import zoo
 from ebformer.networks.grid import relative_likelihood
@@ -54,6 +57,11 @@ class Table:
         return "\n".join(self.lines)
 
 
+def likelihood(x: NDArray[np.int64], theta: Floats) -> Floats:
+    """p(x_k | theta_j) divided by its maximum over all theta: [atoms, counts]."""
+    return relative_likelihood(POISSON, x.astype(np.float64), theta, np.ones(len(x)))
+
+
 def draw(prior: Prior, n: int, rng: np.random.Generator) -> Tally:
     """The tally of n units, without drawing the units."""
     largest = prior.atoms[-1]
@@ -69,8 +77,7 @@ def draw(prior: Prior, n: int, rng: np.random.Generator) -> Tally:
 
 def regret(prior: Prior, estimate: Prior, tally: Tally) -> float:
     """The mean squared distance of the two Bayes rules over the units of the tally."""
-    t = 1.0 if tally.exposure is None else tally.exposure
-    difference = bayes_rule(estimate, tally.values, t) - bayes_rule(prior, tally.values, t)
+    difference = bayes_rule(estimate, tally.values, tally.known) - bayes_rule(prior, tally.values, tally.known)
     return float(tally.multiplicity @ difference**2) / tally.n
 
 
@@ -109,9 +116,9 @@ def covered(truth: Prior, answer: Prior, tally: Tally) -> tuple[Floats, Floats]:
 
     Exact, given the tally: summed over the units and over the posterior of theta under the true prior.
     """
-    joint = truth.weights[:, None] * relative_likelihood(tally.values, truth.atoms)
+    joint = truth.weights[:, None] * likelihood(tally.values, truth.atoms)
     joint *= tally.multiplicity / tally.n / joint.sum(axis=0)  # [true atoms, m]
-    mass = answer.weights[:, None] * relative_likelihood(tally.values, answer.atoms)
+    mass = answer.weights[:, None] * likelihood(tally.values, answer.atoms)
     upto = np.concatenate([np.zeros((1, len(tally))), np.cumsum(mass / mass.sum(axis=0), axis=0)])
     below = upto[np.searchsorted(answer.atoms, truth.atoms, side="left")]  # P(answer < theta)
     above = upto[np.searchsorted(answer.atoms, truth.atoms, side="right")]  # P(answer <= theta)
@@ -245,10 +252,10 @@ def bumps(units: int = 16384) -> Table:
     table = Table("width of the bumps, in deviations of the noise", f"nats in {units:,} units")
     truth, x = LeastFavourable().draw(np.random.default_rng(0)), np.arange(150)
     scale = np.exp(xlogy(x, x) - x - gammaln(x + 1))
-    marginal = scale * (truth.weights @ relative_likelihood(x, truth.atoms))
+    marginal = scale * (truth.weights @ likelihood(x, truth.atoms))
     for width in (0.25, 0.5, 1.0):
         centre = np.arange(width / 2, 2 * np.sqrt(truth.atoms[-1]) + 1, 0.02)
-        parts = [relative_likelihood(x, (centre + width * part) ** 2 / 4) for part in np.linspace(-0.5, 0.5, 21)]
+        parts = [likelihood(x, (centre + width * part) ** 2 / 4) for part in np.linspace(-0.5, 0.5, 21)]
         kernel, weights = scale * np.mean(parts, axis=0), np.full(len(centre), 1 / len(centre))
         for _ in range(10_000):
             weights *= kernel @ (marginal / (weights @ kernel))
@@ -269,13 +276,7 @@ SECTIONS = {
 def card(network: Priorformer) -> str:
     """The model card, every figure measured now."""
     weights = network.network.weights
-    made, config = weights.provenance, weights.config
-    recipe = made["recipe"]
-    tiny, small, many = (
-        ", ".join(f"{shares[column]} {world}" for world, shares in recipe["worlds"].items() if shares[column])
-        for column in range(3)
-    )
-    sizes = ", ".join(f"{100 * chance:.0f} % from {low:,} to {high:,}" for low, high, chance in recipe["sizes"])
+    summary = recipe_from(weights.provenance["recipe"]).summary()
     tables = {name: measure(network, count) for name, (measure, count) in SECTIONS.items()}
     times = clock(network, 200)[0]
     return f"""# priorformer
@@ -283,20 +284,9 @@ def card(network: Priorformer) -> str:
 A transformer over a grid of candidate rates that reads a prior off a tally of Poisson counts, with any exposures.
 How it works: `docs/priorformer.md`. It is the default method. Written by `benchmarks/priorformer.py card`.
 
-| | |
-| --- | --- |
-| network | {config.blocks} blocks, width {config.width}, {config.heads} heads, {config.em_steps} EM steps beside each |
-| parameters | {config.parameters:,} |
-| priors in a step of {recipe["tallies"]} below {recipe["worlds_change_at"][0]} units | {tiny} |
-| below {recipe["worlds_change_at"][1]} units | {small} |
-| from there on | {many} |
-| never seen | the multinomial world, least favourable priors |
-| theta_max | 0.05 to 500 (two in three by the paper's law, else log-uniform to 200) |
-| units per tally | {sizes} |
-| exposure | unequal in one step of six, spread over up to two decades |
-| training | {made["history"]} |
-| last run | {made["steps"]:,} steps, {made["seconds"] / 60:.0f} minutes on a share of one core, torch {made["torch"]} |
-| SHA-256 | `{weights.sha256}` |
+{identity(weights, summary)}
+
+Never seen: the multinomial world, least favourable priors.
 
 ## Regret on [0, 50], beside the best of T24r, L24r (the published networks), exact and early-stopped NPMLE
 

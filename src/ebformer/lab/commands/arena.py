@@ -33,7 +33,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     multiple=True,
     default=["neural"],
     show_default=True,
-    help="Worlds (kinds of priors) to draw from, or your own as module:Name, comma-separated; repeatable. docs/arena.md lists them.",
+    help="Worlds (kinds of priors) to draw from, or module:Name, comma-separated; repeatable: see docs/arena.md.",
 )
 @click.option(
     "--theta-max", default="50", show_default=True, help="Largest rate of the priors, or 'random' as in the paper."

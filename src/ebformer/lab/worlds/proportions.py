@@ -8,16 +8,24 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, logit
 
+from ebformer.errors import InputError
 from ebformer.lab.worlds import shapes
-from ebformer.lab.worlds.base import log_uniform
+from ebformer.lab.worlds.base import ThetaMaxLaw, log_uniform
 from ebformer.lab.worlds.neural import Neural
 from ebformer.lab.worlds.shapes import Floats, Shape, Shapes, mixture
 
 
+@dataclass(frozen=True)
 class Proportions(Shapes):
     """Laws of probabilities; theta_max is at most 1."""
 
     channel: ClassVar[str] = "binomial"
+    theta_max: float | ThetaMaxLaw = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.theta_max, ThetaMaxLaw) and self.theta_max > 1.0:
+            raise InputError(f"theta_max is {self.theta_max}: the largest proportion is 1")
 
 
 def beta(rng: np.random.Generator, theta_max: float) -> Floats:
