@@ -240,6 +240,13 @@ class Channel(ABC):
     def symmetries(self) -> Sequence[Symmetry]:
         """Changes of units, origin or labels that leave the problem the same."""
 
+    def sufficient(self, theta: Floats) -> Floats:
+        """Two functions of theta, [2, ...]: the conjugate priors have densities exp(eta . sufficient(theta)).
+
+        For theta within the domain; where there is no conjugate prior, those of its next of kin.
+        """
+        raise NotImplementedError
+
     def conjugate_prior(self, **parameters: float) -> Any:
         """The `ConjugatePrior` of this channel with these parameters, where it has one."""
         raise NotImplementedError

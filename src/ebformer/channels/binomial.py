@@ -154,6 +154,9 @@ class Binomial(Channel):
         step = 2.0 ** np.floor(np.log2(np.maximum(width * np.sqrt(moved * (1.0 - x / known)), 1.0)))
         return np.clip(np.round(moved / step) * step, 0.0, m), m
 
+    def sufficient(self, theta: Floats) -> Floats:
+        return np.stack([np.log(theta), np.log1p(-theta)])
+
     def conjugate_prior(self, **parameters: float) -> Any:
         from ebformer.channels.beta_prior import BetaPrior
 

@@ -145,6 +145,9 @@ class Normal(Channel):
         _, of_x = np.unique(of_known * (cell.max() + 1) + cell, return_inverse=True)
         return (np.bincount(of_x, units * x) / np.bincount(of_x, units))[of_x], s
 
+    def sufficient(self, theta: Floats) -> Floats:
+        return np.stack([theta, theta**2])
+
     def conjugate_prior(self, **parameters: float) -> Any:
         from ebformer.channels.normal_prior import NormalPrior
 

@@ -173,6 +173,9 @@ class Poisson(Channel):
         step = 2.0 ** np.floor(np.log2(np.maximum(width * np.sqrt(moved), 1.0)))
         return np.minimum(np.round(moved / step) * step, LARGEST_WHOLE), t
 
+    def sufficient(self, theta: Floats) -> Floats:
+        return np.stack([np.log(theta), theta])
+
     def conjugate_prior(self, **parameters: float) -> Any:
         from ebformer.channels.gamma_prior import GammaPrior
 
