@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.networks.constants import CONJUGATE_SHARE, CONJUGATE_STEPS, LEAST_CURVATURE
-from ebformer.networks.grid import Grid, Likelihood
+from ebformer.networks.grid import NEGLIGIBLE, Grid, Likelihood
 
 Array = NDArray[Any]
+
+CONJUGATE_SHARE, CONJUGATE_STEPS, LEAST_CURVATURE = 0.9, 12, 0.02
+"""How much of its start is the conjugate prior, the steps that find it, and the least part of the curvature of its
+complete data that is believed of what is seen."""
 
 
 def conjugate_start(grid: Grid, likelihood: Likelihood, share: Array, flat_start: Array) -> Array:
@@ -32,7 +35,8 @@ def conjugate_start(grid: Grid, likelihood: Likelihood, share: Array, flat_start
         rows = np.concatenate([weights[None], weights * statistics]).astype(share.dtype)
         marginal, *moments = likelihood.marginal(rows).astype(np.float64)
         mean = statistics @ weights
-        scores = np.array(moments) / marginal - mean[:, None]  # of every unit, [2, m]
+        far = np.array(moments) + NEGLIGIBLE * mean[:, None]  # what no atom of weight explains leaves the mean alone
+        scores = far / (marginal + NEGLIGIBLE) - mean[:, None]  # of every unit, [2, m]
         around = statistics - mean[:, None]
         spread = (around * weights) @ around.T
         curvature = (scores * share) @ scores.T + LEAST_CURVATURE * (spread + 1e-6 * np.eye(2))

@@ -31,9 +31,6 @@ SURPRISE_UNIT = 2.0
 """asinh((D - 1) / standard error of D) of either, divided by the unit;"""
 LARGEST_GAP, GAP_UNIT = 8.0, 4.0
 """and how far EM's log-weight lies above its own, at most this, divided by the unit."""
-CONJUGATE_SHARE, CONJUGATE_STEPS, LEAST_CURVATURE = 0.9, 12, 0.02
-"""How much of its start is the conjugate prior, the steps that find it, and the least part of the curvature of its
-complete data that is believed of what is seen."""
 MOMENTUM_DELAY = 3
 """In its k-th step since it began, accelerated EM keeps k / (k + MOMENTUM_DELAY) of its velocity."""
 

@@ -175,7 +175,7 @@ class Grid:
         """u and theta of the atoms, or of `finer` points for each; the outermost are the ends of the domain."""
         step = SPACING / finer
         index = np.arange(self.first * PER_CELL * finer, self.last * PER_CELL * finer) - (finer - 1) / 2
-        u = self.start + step * index
+        u = np.asarray(self.start + step * index, dtype=np.float64)
         theta = self.theta_at(u)
         if self.low == 0.0:
             theta[u < LOWEST + SPACING / 2] = self.channel.domain[0]
@@ -213,8 +213,8 @@ class Grid:
     def edges(self) -> Floats:
         """How near the ends of the domain lie to the middle of every cell: [8, cells], 4 for either end."""
         u = self.start + WIDTH * np.arange(self.first, self.last) + SPACING * (PER_CELL - 1) / 2
-        below = u if self.low == 0.0 else np.full(u.shape, np.inf)
-        return np.stack([felt for end in (below, self.length - u) for felt in _felt(end)])
+        below = np.asarray(u, dtype=np.float64) if self.low == 0.0 else np.full(u.shape, np.inf)
+        return np.stack([felt for end in (below, np.asarray(self.length - u)) for felt in _felt(end)])
 
     def reflected_edges(self) -> Floats:
         """`edges`, the other way round."""

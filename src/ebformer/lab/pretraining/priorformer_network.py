@@ -10,14 +10,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ebformer.lab.pretraining.priorformer_batches import GridBatch
+from ebformer.networks.conjugate_start import CONJUGATE_SHARE, CONJUGATE_STEPS, LEAST_CURVATURE
 from ebformer.networks.constants import (
-    CONJUGATE_SHARE,
-    CONJUGATE_STEPS,
     GAP_UNIT,
     LARGEST_GAP,
     LARGEST_LOG_COUNT,
     LARGEST_LOG_FACTOR,
-    LEAST_CURVATURE,
     LEAST_LOG_COUNT,
     LOG_COUNT_UNIT,
     PER_CELL,
