@@ -2,7 +2,8 @@
 
 A run lives in a folder: `state.pt` (weights, average, optimiser, generators, step, log) and `log.csv`. Killed at any
 moment and resumed, it gives the same numbers as if it had never stopped, because everything random is drawn from the
-generators in the checkpoint and the schedule depends on the step alone.
+generators in the checkpoint and the schedule depends on the step alone. Ctrl-C, SIGTERM and SIGHUP are obeyed after the
+step under way and a checkpoint.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from torch import Tensor, nn
 
 from ebformer.atomic import replacing
 from ebformer.errors import EbformerError, InputError
+from ebformer.lab.pretraining.code_version import code_version
 from ebformer.lab.pretraining.muon import Muon
+from ebformer.lab.pretraining.signals import postponed
 
 AnyBatch = TypeVar("AnyBatch")
 AnyNetwork = TypeVar("AnyNetwork", bound=nn.Module)
@@ -32,6 +35,8 @@ Schedule = Literal["cosine", "step"]
 
 CHECKPOINT_SECONDS = 180.0
 """What a kill can cost at most."""
+ALWAYS = ("step", "seconds", "core_seconds", "learning_rate", "loss", "gradient_norm")
+"""What every row of a log has; the others are the watched figures."""
 
 
 class DivergenceError(EbformerError, RuntimeError):
@@ -105,35 +110,45 @@ def train(
     run = Run(network, training, folder, rank, processes)
     device = next(network.parameters()).device
     checkpointed = time.monotonic()
-    while run.step < training.steps:
-        started, processor = time.monotonic(), time.process_time()
-        batch = task.draw(run.rng)
-        loss = task.loss(network, batch)
-        network.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        if processes > 1:
-            average_gradients(network, processes)
-        norm = nn.utils.clip_grad_norm_(network.parameters(), training.clip or math.inf)
-        value = float(loss.detach())
-        if not (math.isfinite(value) and math.isfinite(float(norm))):
-            kept = f"the last good checkpoint is {run.path}" if run.path.exists() else "there is no checkpoint yet"
-            raise DivergenceError(
-                f"training diverged at step {run.step} (loss {value:.3g}, gradient norm {float(norm):.3g}); {kept}:"
-                " lower the learning rate or lengthen the warm-up"
-            )
-        run.take_step(value, float(norm))
-        run.seconds += time.monotonic() - started
-        run.core_seconds += time.process_time() - processor
-        last = run.step == training.steps
-        if last or run.step % log_every == 0:
-            watched = task.evaluate(run.average) if last or run.step % evaluate_every == 0 else {}
-            if rank == 0:
-                watch(run.record(watched))
-        due = time.monotonic() - checkpointed > checkpoint_every_seconds
-        if last or everyone_agrees(due, device, processes):
-            run.save()
-            checkpointed = time.monotonic()
+    with postponed() as signals:
+        while run.step < training.steps:
+            started, processor = time.monotonic(), time.process_time()
+            batch = task.draw(run.rng)
+            loss = task.loss(network, batch)
+            network.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            if processes > 1:
+                average_gradients(network, processes)
+            norm = nn.utils.clip_grad_norm_(network.parameters(), training.clip or math.inf)
+            run.take_step(finite(run, loss, norm), float(norm))
+            run.seconds += time.monotonic() - started
+            run.core_seconds += time.process_time() - processor
+            last = run.step == training.steps
+            if last or run.step % log_every == 0:
+                figures = task.evaluate(run.average) if last or run.step % evaluate_every == 0 else {}
+                if rank == 0:
+                    watch(run.record(figures))
+            due = time.monotonic() - checkpointed > checkpoint_every_seconds
+            due, stopped = anyone_finds((due, signals.heard is not None), device, processes)
+            if last or due or stopped:
+                run.save()
+                checkpointed = time.monotonic()
+            if stopped:
+                signals.take_its_course()
+                raise KeyboardInterrupt  # what another process heard
     return run.average
+
+
+def finite(run: Run[AnyNetwork], loss: Tensor, norm: Tensor) -> float:
+    """The loss of a step, if it and the gradient are finite."""
+    value = float(loss.detach())
+    if not (math.isfinite(value) and math.isfinite(float(norm))):
+        kept = f"the last good checkpoint is {run.path}" if run.path.exists() else "there is no checkpoint yet"
+        raise DivergenceError(
+            f"training diverged at step {run.step} (loss {value:.3g}, gradient norm {float(norm):.3g}); {kept}:"
+            " lower the learning rate or lengthen the warm-up"
+        )
+    return value
 
 
 def optimisers(network: nn.Module, training: Training) -> list[torch.optim.Optimizer]:
@@ -178,7 +193,7 @@ class Run(Generic[AnyNetwork]):
         self.losses.append(loss)
         self.norms.append(norm)
 
-    def record(self, watched: Row) -> Row:
+    def record(self, figures: Row) -> Row:
         """Add a row to the log: mean loss and gradient norm since the last row, and the watched figures."""
         row: Row = {
             "step": self.step,
@@ -187,7 +202,7 @@ class Run(Generic[AnyNetwork]):
             "learning_rate": self.training.rate(self.step - 1),
             "loss": float(np.mean(self.losses)),
             "gradient_norm": float(np.mean(self.norms)),
-            **watched,
+            **figures,
         }
         self.losses, self.norms = [], []
         self.log.append(row)
@@ -211,6 +226,7 @@ class Run(Generic[AnyNetwork]):
             "progress": {
                 name: getattr(self, name) for name in ("step", "seconds", "core_seconds", "log", "losses", "norms")
             },
+            "code": code_version(),
         }
         with replacing(self.path) as partial:
             torch.save(kept, partial)
@@ -240,13 +256,22 @@ def average_gradients(network: nn.Module, processes: int) -> None:
     torch.nn.utils.vector_to_parameters(flat / processes, gradients)
 
 
-def everyone_agrees(due: bool, device: torch.device, processes: int) -> bool:
-    """Whether the first process finds a checkpoint due: clocks differ, and all must save at the same step."""
+def anyone_finds(answers: tuple[bool, ...], device: torch.device, processes: int) -> list[bool]:
+    """Which of these hold in any process: clocks and signals differ, and all must save and stop at the same step."""
     if processes == 1:
-        return due
-    answer = torch.tensor(float(due), device=device)
-    dist.broadcast(answer, 0)
-    return bool(answer.item())
+        return list(answers)
+    found = torch.tensor(answers, dtype=torch.float32, device=device)
+    dist.all_reduce(found, dist.ReduceOp.MAX)
+    return [bool(answer) for answer in found]
+
+
+def watched(row: Row) -> Row:
+    """The figures of a row that the task watches.
+
+    >>> watched({"step": 10.0, "loss": 0.5, "neural_128": 0.9})
+    {'neural_128': 0.9}
+    """
+    return {name: value for name, value in row.items() if name not in ALWAYS}
 
 
 def write_log(log: list[Row], path: Path) -> None:

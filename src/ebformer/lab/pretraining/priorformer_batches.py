@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ebformer.channels.base import Channel
-from ebformer.lab.worlds.shapes import Shape
+from ebformer.lab.worlds.shapes import Shape, trimmed
 from ebformer.networks.constants import PER_CELL
 from ebformer.networks.grid import WIDTH, Grid, relative_likelihood
 
@@ -145,20 +145,6 @@ def make_batch(rng: np.random.Generator, setting: Setting, drawn: list[tuple[str
         posterior=tensor(distribution(posterior, fine, grid).reshape(len(kept), PICKS, -1)),
         world=np.array([drawn[b][0] for b in kept]),
     )
-
-
-def trimmed(atoms: Floats, weights: Floats, tail: float) -> Shape:
-    """A prior whose tails of this mass are piled up where they begin.
-
-    >>> atoms, weights = trimmed(np.array([3.0, 1.0, 2.0, 9.0]), np.array([0.5, 0.2, 0.299, 0.001]), 0.01)
-    >>> atoms.tolist(), weights.round(3).tolist()
-    ([3.0, 1.0, 2.0, 3.0], [0.5, 0.2, 0.299, 0.001])
-    """
-    order = np.argsort(atoms)
-    below = np.cumsum(weights[order]) / weights.sum()
-    low = int(np.searchsorted(below, tail))
-    high = min(int(np.searchsorted(below, 1.0 - tail)), len(atoms) - 1)
-    return np.clip(atoms, atoms[order[low]], atoms[order[high]]), weights / weights.sum()
 
 
 def together(ends: Floats, most: float) -> NDArray[np.intp]:

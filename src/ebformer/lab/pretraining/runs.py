@@ -1,4 +1,4 @@
-"""A run on disk: begun or continued in a folder, planned for some minutes, shipped as weights with provenance."""
+"""Runs on disk: a road of legs, each begun or continued in a folder of its own, the last one shipped as weights."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,30 +18,69 @@ from torch import nn
 from ebformer.atomic import replacing
 from ebformer.errors import InputError
 from ebformer.lab.pretraining.loop import Row, train
-from ebformer.lab.pretraining.network import TransformerModule
-from ebformer.lab.pretraining.recipe import RECIPES, Recipe, loss
+from ebformer.lab.pretraining.recipe import AnyRecipe, Arrays, as_arrays
+from ebformer.lab.pretraining.recipes import RECIPES, recipe_from
 from ebformer.networks import weights as weights_file
 from ebformer.networks import zoo
-from ebformer.networks.architecture import Architecture
 from ebformer.networks.weights import Weights
 
 
 @contextmanager
 def processes(threads: int, device: str) -> Iterator[bool]:
-    """Under torchrun, meet the other processes and part at the end; yields whether this is the one that speaks."""
+    """Under torchrun, meet the other processes and part at the end; yields whether this is the one that speaks.
+
+    The weights of a run depend on the number of threads, and on whether the processor flushes denormal numbers to zero,
+    which makes it faster here.
+    """
+    from threadpoolctl import threadpool_limits
+
     torch.set_num_threads(threads)
-    if "RANK" not in os.environ:
-        yield True
-        return
-    dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    torch.set_flush_denormal(True)
     try:
-        yield dist.get_rank() == 0
-        dist.barrier()  # gloo aborts a process whose peer is gone while it still says goodbye
+        with threadpool_limits(threads):
+            if "RANK" not in os.environ:
+                yield True
+                return
+            dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+            try:
+                yield dist.get_rank() == 0
+                dist.barrier()  # gloo aborts a process whose peer is gone while it still says goodbye
+            finally:
+                dist.destroy_process_group()
     finally:
-        dist.destroy_process_group()
+        torch.set_flush_denormal(False)
 
 
-def begin(folder: Path, recipe: Recipe, minutes: float | None = None, resume: bool = False) -> Recipe:
+def road(recipe: AnyRecipe, folder: Path) -> dict[Path, AnyRecipe]:
+    """The legs to go, in order, and where each goes: those the recipe starts from, in folders beside its own, and it.
+
+    A leg that is finished there, or not begun and shipped with ebformer, is behind us.
+    """
+    legs = dict[Path, AnyRecipe]()
+    for name in recipe.start:
+        place = folder.parent / name
+        if finished(place) or (not begun(place) and name in zoo.names(recipe.family)):
+            continue
+        if name not in RECIPES:
+            raise InputError(f"this recipe starts from {name}, which is neither a recipe nor a finished run in {place}")
+        legs |= road(RECIPES[name], place)
+    return legs | {folder: recipe}
+
+
+def begun(folder: Path) -> bool:
+    """Whether a run in this folder got as far as a checkpoint."""
+    return (folder / "state.pt").exists()
+
+
+def finished(folder: Path) -> bool:
+    """Whether a run in this folder came to its end."""
+    if not (begun(folder) and (folder / "recipe.json").exists()):
+        return False
+    run = Kept.of(folder)
+    return bool(run.log) and run.log[-1]["step"] >= run.recipe.training.steps
+
+
+def begin(folder: Path, recipe: AnyRecipe, minutes: float | None = None, resume: bool = False) -> AnyRecipe:
     """The recipe this folder follows: the one a run in it began with, or this one, with steps for so many minutes.
 
     Several processes follow what the first one finds or writes.
@@ -53,73 +92,58 @@ def begin(folder: Path, recipe: Recipe, minutes: float | None = None, resume: bo
     return agreed[0]
 
 
-def _begin(folder: Path, recipe: Recipe, minutes: float | None, resume: bool) -> Recipe:
+def _begin(folder: Path, recipe: AnyRecipe, minutes: float | None, resume: bool) -> AnyRecipe:
     written = folder / "recipe.json"
     if written.exists():
         if not resume:
             raise InputError(f"{folder} already holds a run: continue it with --resume, or choose another folder")
-        return Recipe.from_description(json.loads(written.read_text()))
-    for name in recipe.start:
-        if not (folder.parent / name / "state.pt").exists() and name not in zoo.names("transformer"):
-            raise InputError(
-                f"this recipe starts from {name}, which is not in {folder.parent}: train {name} there first"
-            )
+        return recipe_from(json.loads(written.read_text()))
     if minutes is not None:
-        steps = max(1, int(60 * minutes / seconds_per_step(recipe)))
-        recipe = replace(recipe, training=replace(recipe.training, steps=steps))
+        recipe = recipe.planned(steps=max(1, int(60 * minutes / seconds_per_step(recipe))))
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(written) as partial:
         partial.write_text(json.dumps(recipe.describe(), indent=2) + "\n", encoding="utf-8")
     return recipe
 
 
-def seconds_per_step(recipe: Recipe) -> float:
+def seconds_per_step(recipe: AnyRecipe) -> float:
     """How long a step takes here, from a few on throw-away weights; the first ones compile and fill the caches."""
-    rng, network, ends = np.random.default_rng(0), TransformerModule(recipe.architecture), []
+    rng, network, ends = np.random.default_rng(0), recipe.network(), []
     for _ in range(10):
-        loss(network, recipe.draw(rng)).backward()  # type: ignore[no-untyped-call]
+        recipe.loss(network, recipe.draw(rng)).backward()  # type: ignore[no-untyped-call]
         ends.append(time.monotonic())
     return (ends[-1] - ends[1]) / 8
 
 
 def run(
     folder: Path,
-    recipe: Recipe,
+    recipe: AnyRecipe,
     device: str = "cpu",
     watch: Callable[[Row], None] = lambda row: None,
-) -> TransformerModule:
+) -> nn.Module:
     """Train by the recipe, from fresh weights or from those of other networks, or continue what the folder holds."""
     torch.manual_seed(recipe.training.seed)
-    network = TransformerModule(recipe.architecture)
-    if recipe.start and not (folder / "state.pt").exists():
-        network.load_state_dict(mean_of([arrays_of(name, folder.parent, recipe.architecture) for name in recipe.start]))
-    return train(network.to(device), recipe.task(), recipe.training, folder, watch=watch, evaluate_every=250)
+    network: nn.Module = recipe.network()
+    if recipe.start and not begun(folder):
+        network.load_state_dict(mean_of([first_arrays(recipe, name, folder.parent) for name in recipe.start]))
+    averaged: nn.Module = train(
+        network.to(device), recipe.task(), recipe.training, folder, watch=watch, evaluate_every=250
+    )
+    return averaged
 
 
-Arrays = dict[str, torch.Tensor]
-
-
-def arrays_of(name: str, beside: Path, architecture: Architecture) -> Arrays:
-    """The arrays of a network for this architecture: from the run of that name beside this one, or from the zoo."""
-    if (beside / name / "state.pt").exists():
-        recipe, network, _ = averaged(beside / name)
-        return untied(network.state_dict(), recipe.architecture, architecture)
-    weights = zoo.load(name)
-    given = {array: torch.from_numpy(np.array(values)) for array, values in weights.arrays.items()}
-    return untied(given, weights.config, architecture)
-
-
-def untied(given: Arrays, tied: Architecture, architecture: Architecture) -> Arrays:
-    """The arrays of a network with as many weight sets or more that answers as the given one does."""
-    layer_of = {architecture.set_of(layer): layer for layer in reversed(range(architecture.layers))}
-    arrays = {}
-    for name in architecture.shapes():
-        source = name
-        if name.startswith("sets."):
-            _, which, array = name.split(".", 2)
-            source = f"sets.{tied.set_of(layer_of[int(which)])}.{array}"
-        arrays[name] = given[source]
-    return arrays
+def first_arrays(recipe: AnyRecipe, name: str, beside: Path) -> Arrays:
+    """What a recipe begins with: the arrays of the run of this name beside its own, or of the network in the zoo."""
+    if begun(beside / name):
+        earlier = Kept.of(beside / name)
+        arrays, architecture = dict(earlier.network.state_dict()), earlier.recipe.architecture
+    else:
+        weights = zoo.load(name, recipe.family)
+        arrays, architecture = as_arrays(weights), weights.config
+    adopted = recipe.adopted(arrays, architecture)
+    if {array: tuple(tensor.shape) for array, tensor in adopted.items()} != recipe.architecture.shapes():
+        raise InputError(f"the recipe asks for {recipe.architecture}, which cannot begin with {architecture} of {name}")
+    return adopted
 
 
 def mean_of(several: list[Arrays]) -> Arrays:
@@ -127,44 +151,62 @@ def mean_of(several: list[Arrays]) -> Arrays:
     return {name: torch.stack([arrays[name] for arrays in several]).mean(0) for name in several[0]}
 
 
-def averaged(folder: Path) -> tuple[Recipe, TransformerModule, list[Row]]:
-    """The recipe of a run, its averaged network as of the last checkpoint, and its log."""
-    state = folder / "state.pt"
-    if not state.exists():
-        raise InputError(f"{folder} holds no checkpoint: train there first")
-    recipe = Recipe.from_description(json.loads((folder / "recipe.json").read_text()))
-    kept = torch.load(state, map_location="cpu", weights_only=True)
-    network = TransformerModule(recipe.architecture)
-    network.load_state_dict(kept["average"])
-    return recipe, network, kept["progress"]["log"]
+class Kept(NamedTuple):
+    """A run as of its last checkpoint."""
+
+    recipe: AnyRecipe
+    network: nn.Module
+    """Averaged."""
+    log: list[Row]
+    code: dict[str, str | None] | None
+    """What `code_version` says of the code that ran last."""
+
+    @classmethod
+    def of(cls, folder: Path) -> Kept:
+        if not begun(folder):
+            raise InputError(f"{folder} holds no checkpoint: train there first")
+        recipe = recipe_from(json.loads((folder / "recipe.json").read_text()))
+        kept = torch.load(folder / "state.pt", map_location="cpu", weights_only=True)
+        network = recipe.network()
+        network.load_state_dict(kept["average"])
+        return cls(recipe, network, kept["progress"]["log"], kept.get("code"))
+
+    @property
+    def cost(self) -> dict[str, Any]:
+        """What it took, and which code: for the header of the weights."""
+        steps, seconds, core_seconds = (self.log[-1][name] for name in ("step", "seconds", "core_seconds"))
+        return {"steps": int(steps), "seconds": seconds, "core_seconds": core_seconds, "code": self.code}
 
 
-def ship(folder: Path, path: Path) -> Weights[Architecture]:
-    """Write the averaged weights of a run to a file, with the recipe and what it took, and read them back."""
-    recipe, network, log = averaged(folder)
-    if not log:
+def ship(folder: Path, path: Path) -> Weights[Any]:
+    """Write the averaged weights of a run to a file, with the recipes and what they took, and read them back.
+
+    `provenance` has the last recipe, its steps, seconds and code; `legs` has the same of the runs it started from that
+    lie in folders beside; `range` what all of them saw.
+    """
+    run = Kept.of(folder)
+    if not run.log:
         raise InputError(f"the run in {folder} was stopped before its first record: continue it with --resume")
-    sizes = [leg.n for leg in lineage(recipe)]
-    largest = int(500 if recipe.theta_max is None else recipe.theta_max)
+    legs = earlier_legs(run.recipe, folder.parent)
     provenance = {
-        "recipe": recipe.describe(),
-        "steps": int(log[-1]["step"]),
-        "seconds": log[-1]["seconds"],
-        "torch": torch.__version__,
-        "range": {
-            "x": [0, largest + 4 * round(largest**0.5)],
-            "n": [min(n[0] for n in sizes), max(n[1] for n in sizes)],
-        },
+        "recipe": run.recipe.describe(),
+        **run.cost,
+        "legs": {name: {"recipe": leg.recipe.describe(), **leg.cost} for name, leg in legs.items()},
+        "range": run.recipe.seen([leg.recipe for leg in legs.values()]),
     }
-    weights_file.save(path, Weights(recipe.architecture, arrays(network), provenance))
+    weights_file.save(path, Weights(run.recipe.architecture, arrays(run.network), provenance))
     return weights_file.load(path)
 
 
-def lineage(recipe: Recipe) -> list[Recipe]:
-    """The recipe and those it started from: what the weights have seen in all."""
-    return [recipe, *(leg for name in recipe.start if name in RECIPES for leg in lineage(RECIPES[name]))]
+def earlier_legs(recipe: AnyRecipe, beside: Path) -> dict[str, Kept]:
+    """The runs a recipe started from, and those they started from, as far as they lie beside: first ones first."""
+    legs = dict[str, Kept]()
+    for name in recipe.start:
+        if begun(beside / name) and (leg := Kept.of(beside / name)).log:
+            legs |= earlier_legs(leg.recipe, beside) | {name: leg}
+    return legs
 
 
 def arrays(network: nn.Module) -> dict[str, np.ndarray]:
-    """The parameters under the names of `Architecture.shapes()`."""
+    """The parameters under the names of `Config.shapes()`."""
     return {name: tensor.detach().cpu().numpy() for name, tensor in network.state_dict().items()}

@@ -17,9 +17,10 @@ import optuna
 import torch
 from optuna.storages.journal import JournalFileBackend, JournalStorage
 
+from ebformer.errors import InputError
 from ebformer.lab.pretraining.loop import Row, train
-from ebformer.lab.pretraining.network import TransformerModule
-from ebformer.lab.pretraining.recipe import Recipe
+from ebformer.lab.pretraining.recipe import AnyRecipe
+from ebformer.lab.pretraining.transformer_recipe import TransformerRecipe
 
 LAYERS, WIDTHS, HEADS = (6, 12, 18, 24, 48), (32, 64), (4, 8, 16, 32)
 
@@ -45,7 +46,7 @@ def held_out(row: Row) -> float | None:
     return float(np.exp(np.mean(np.log(regrets)))) if regrets else None
 
 
-def objective(trial: optuna.Trial, base: Recipe, folder: Path, rung: int) -> float:
+def objective(trial: optuna.Trial, base: TransformerRecipe, folder: Path, rung: int) -> float:
     """Train one candidate, reporting its regret at every rung; stops where the pruner says so."""
     chosen: dict[str, Any] = {
         "layers": trial.suggest_categorical("layers", LAYERS),
@@ -62,18 +63,20 @@ def objective(trial: optuna.Trial, base: Recipe, folder: Path, rung: int) -> flo
             if trial.should_prune():
                 raise optuna.TrialPruned
 
-    network = TransformerModule(recipe.architecture)
+    network = recipe.network()
     task = recipe.task()
     place = folder / f"trial{trial.number}"
     best = train(network, task, recipe.training, place, watch=watch, log_every=rung, evaluate_every=rung)
     return held_out(task.evaluate(best)) or np.inf
 
 
-def select(base: Recipe, folder: Path, minutes: float) -> list[Candidate]:
+def select(base: AnyRecipe, folder: Path, minutes: float) -> list[Candidate]:
     """Search for so many minutes (the trial under way finishes), or until the grid is done; the best comes first.
 
     All trials follow `base` but for the architecture; rungs stand at 1/9 and 1/3 of its steps.
     """
+    if not isinstance(base, TransformerRecipe):
+        raise InputError(f"the paper's grid is one of transformers, and this is a recipe of the family {base.family}")
     rung = max(1, base.training.steps // 9)
     folder.mkdir(parents=True, exist_ok=True)
     grid: dict[str, list[int]] = {"layers": list(LAYERS), "width": list(WIDTHS), "heads": list(HEADS)}

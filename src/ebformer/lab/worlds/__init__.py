@@ -6,25 +6,8 @@ from ebformer.lab.worlds.everyday import FewAtoms, GammaWorld, LogNormal, PointM
 from ebformer.lab.worlds.least_favourable import LeastFavourable
 from ebformer.lab.worlds.mixture import MixtureOfWorlds
 from ebformer.lab.worlds.multinomial import Multinomial
+from ebformer.lab.worlds.named import WORLDS, world_named
 from ebformer.lab.worlds.neural import Neural
-
-WORLDS: dict[str, type[World]] = {
-    world.name: world
-    for world in (
-        Neural,
-        Dirichlet,
-        MixtureOfWorlds,
-        Multinomial,
-        LeastFavourable,
-        PointMass,
-        FewAtoms,
-        GammaWorld,
-        LogNormal,
-        ZeroInflated,
-        Zipf,
-    )
-}
-"""Every world by its name; `WORLDS["neural"](theta_max=50.0)` makes one."""
 
 __all__ = [
     "MEASURING",
@@ -45,4 +28,5 @@ __all__ = [
     "World",
     "ZeroInflated",
     "Zipf",
+    "world_named",
 ]

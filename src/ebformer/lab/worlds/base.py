@@ -84,10 +84,13 @@ class Priors:
 class World(ABC):
     """A distribution over priors on [0, theta_max]; `theta_max` is a number or a law such as `PaperThetaMax()`.
 
-    A new world says how its priors are drawn given their upper ends (`sample`); equal generators give equal priors.
+    Where priors have no upper end, most of their mass lies below theta_max, or within theta_max of 0. A new world says
+    how its priors are drawn given theta_max (`sample`); equal generators give equal priors.
     """
 
     name: ClassVar[str]
+    channel: ClassVar[str] = "poisson"
+    """How observations arise from its thetas."""
     theta_max: float | ThetaMaxLaw = 50.0
 
     def __post_init__(self) -> None:

@@ -40,3 +40,19 @@ class Dirichlet(World):
         left[:, -1] = 0.0
         weights = -np.diff(left, axis=1, prepend=1.0)
         return theta_max[:, None] * uniform[:, :, 1], weights
+
+
+@dataclass(frozen=True)
+class CoarseDirichlet(Dirichlet):
+    """A handful of atoms carry most of the mass."""
+
+    name: ClassVar[str] = "coarse-dirichlet"
+    alpha: float = 8.0
+
+
+@dataclass(frozen=True)
+class FineDirichlet(Dirichlet):
+    """Hundreds of atoms share the mass."""
+
+    name: ClassVar[str] = "fine-dirichlet"
+    alpha: float = 500.0

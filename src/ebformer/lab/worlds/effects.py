@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,18 +17,20 @@ from ebformer.lab.worlds.shapes import Floats, Shape, Shapes, mixture
 class Effects(Shapes):
     """Effects have no natural origin or direction: every law is moved and may be turned round."""
 
+    channel: ClassVar[str] = "normal"
+
     def shape(self, rng: np.random.Generator, theta_max: float) -> Shape:
         atoms, weights = self.law(rng, theta_max)
         return rng.choice([-1.0, 1.0]) * atoms + theta_max * rng.uniform(-0.2, 0.2), weights
 
+    @abstractmethod
     def law(self, rng: np.random.Generator, size: float) -> Shape:
         """Atoms and weights around 0."""
-        raise NotImplementedError
 
 
 def bell(rng: np.random.Generator, size: float) -> Floats:
     """Quantiles of a symmetric law: normal, Laplace, Student's t."""
-    kind, spread = rng.integers(4), size * log_uniform(rng, 0.05, 0.6)
+    kind, spread = rng.integers(4), size * float(log_uniform(rng, 0.05, 0.6))
     if kind < 2:
         return np.asarray(spread * shapes.normal())
     return np.asarray(spread * (shapes.laplace() if kind == 2 else shapes.student(log_uniform(rng, 1.5, 10.0))))

@@ -1,4 +1,4 @@
-"""Worlds of proportions: priors on [0, 1], most of whose mass lies below theta_max; half are turned round."""
+"""Worlds of proportions: priors on [0, 1], most of whose mass lies below theta_max."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from ebformer.lab.worlds.shapes import Floats, Shape, Shapes, mixture
 
 class Proportions(Shapes):
     """Laws of probabilities; theta_max is at most 1."""
+
+    channel: ClassVar[str] = "binomial"
 
 
 def beta(rng: np.random.Generator, theta_max: float) -> Floats:

@@ -46,7 +46,7 @@ class Tails(Shapes):
 
 def heavy(rng: np.random.Generator) -> Floats:
     """Quantiles of a law with a tail; most of it lies on [0, 1]."""
-    kind, size = rng.integers(5), log_uniform(rng, 0.03, 0.5)
+    kind, size = rng.integers(5), float(log_uniform(rng, 0.03, 0.5))
     if kind < 2:
         return np.asarray(size * np.exp(shapes.normal() * log_uniform(rng, 0.05, 1.5)))
     if kind == 2:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, gammaincinv, ndtr, stdtrit
 
-from ebformer.lab.worlds.base import World, log_uniform
+from ebformer.lab.worlds.base import MEASURING, World, log_uniform
+from ebformer.prior import Prior
 
 Floats = NDArray[Any]
 Shape = tuple[Floats, Floats]
@@ -18,6 +19,10 @@ Shape = tuple[Floats, Floats]
 NORMAL = np.linspace(-5.3, 5.3, 400)
 QUANTILES, MASSES = ndtr(NORMAL), np.diff(ndtr(np.concatenate([[-np.inf], (NORMAL[1:] + NORMAL[:-1]) / 2, [np.inf]])))
 """Quantiles that reach one in ten million on either side, since tails matter, and the mass each stands for."""
+
+TAIL = 1e-4
+"""Of either tail, the mass that is piled up where it begins in a prior to measure on: every count below the largest
+theta is visited there."""
 
 
 class Shapes(World):
@@ -29,11 +34,15 @@ class Shapes(World):
 
     def sample(self, rng: np.random.Generator, theta_max: Floats, fineness: int) -> Shape:
         drawn = [self.shape(rng, float(one)) for one in theta_max]
-        widest = max(len(atoms) for atoms, _ in drawn)
+        widest = max((len(atoms) for atoms, _ in drawn), default=0)
         atoms, weights = np.zeros((2, len(drawn), widest))
         for row, (some, mass) in enumerate(drawn):
             atoms[row, : len(some)], weights[row, : len(some)] = some, mass / mass.sum()
         return atoms, weights
+
+    def draw(self, rng: np.random.Generator, fineness: int = MEASURING) -> Prior:
+        whole = super().draw(rng, fineness)
+        return Prior(*trimmed(whole.atoms, whole.weights, TAIL))
 
 
 def normal() -> Floats:
@@ -82,3 +91,17 @@ def uneven(rng: np.random.Generator, place: Floats) -> Floats:
     even = log_uniform(rng, 0.3, 30.0)
     weights = (rng.gamma(even, 1.0, len(place)) + 1e-9) * (place + 1e-3) ** rng.uniform(-1.0, 3.0)
     return np.asarray(weights / weights.sum())
+
+
+def trimmed(atoms: Floats, weights: Floats, tail: float) -> Shape:
+    """A prior whose tails of this mass are piled up where they begin.
+
+    >>> atoms, weights = trimmed(np.array([3.0, 1.0, 2.0, 9.0]), np.array([0.5, 0.2, 0.299, 0.001]), 0.01)
+    >>> atoms.tolist(), weights.round(3).tolist()
+    ([3.0, 1.0, 2.0, 3.0], [0.5, 0.2, 0.299, 0.001])
+    """
+    order = np.argsort(atoms)
+    below = np.cumsum(weights[order]) / weights.sum()
+    low = int(np.searchsorted(below, tail))
+    high = min(int(np.searchsorted(below, 1.0 - tail)), len(atoms) - 1)
+    return np.clip(atoms, atoms[order[low]], atoms[order[high]]), weights / weights.sum()

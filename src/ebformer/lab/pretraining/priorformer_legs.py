@@ -1,0 +1,96 @@
+"""How priorformer is trained: channels, worlds, sample sizes, legs, optimiser and seeds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ebformer.lab.pretraining.loop import Training
+from ebformer.lab.pretraining.priorformer_recipe import PriorformerRecipe
+from ebformer.lab.pretraining.priorformer_studies import Counts, Measurements, Trials
+from ebformer.networks.priorformer_block import PriorformerConfig
+
+COUNTS = Counts(
+    chance=0.5,
+    unequal=0.25,
+    worlds={  # of the 32 tallies of a step: n below 64, below 400, beyond
+        "gammas": (5, 4, 4),
+        "tails": (5, 4, 4),
+        "groups": (6, 5, 5),
+        "alike": (4, 3, 3),
+        "neural": (5, 9, 5),
+        "coarse-dirichlet": (1, 1, 1),
+        "fine-dirichlet": (1, 2, 4),
+        "few": (1, 1, 1),
+        "spaced": (1, 1, 0),
+        "smooth": (2, 1, 1),
+        "edged": (1, 1, 4),
+    },
+)
+"""Everyday laws with unbounded tails first; hard priors beyond 400 units, where the data tell them from others."""
+MEASUREMENTS = Measurements(
+    chance=0.27,
+    unequal=0.5,
+    worlds={
+        "bells": (9, 8, 6),
+        "skewed": (4, 4, 4),
+        "flat": (3, 4, 4),
+        "modes": (3, 4, 5),
+        "scales": (4, 4, 4),
+        "sparse": (6, 6, 6),
+        "few-effects": (3, 2, 3),
+    },
+)
+TRIALS = Trials(
+    chance=0.23,
+    unequal=0.5,
+    worlds={
+        "betas": (12, 11, 10),
+        "logits": (4, 4, 4),
+        "spiked": (5, 5, 5),
+        "kinds": (4, 4, 4),
+        "few-proportions": (4, 4, 4),
+        "pushed": (3, 4, 5),
+    },
+)
+
+FIRST = PriorformerRecipe(
+    architecture=PriorformerConfig(blocks=6),
+    training=Training(
+        steps=18_000,
+        learning_rate=2e-3,
+        muon=3.0,
+        warmup=200,
+        betas=(0.9, 0.98),
+        weight_decay=0.01,
+        average=0.998,
+        seed=0,
+    ),
+    tallies=32,
+    studies=(COUNTS, MEASUREMENTS, TRIALS),
+    sizes=(
+        (5, 64, 0.25),
+        (64, 400, 0.3),
+        (400, 20_000, 0.3),
+        (1, 2_000_000, 0.15),
+    ),
+    worlds_change_at=(64, 400),
+)
+"""Most is to be learnt where samples are too small to speak for themselves."""
+
+LEGS: dict[str, PriorformerRecipe] = {
+    "priorformer-6": FIRST,
+    "priorformer": replace(
+        FIRST,
+        architecture=PriorformerConfig(blocks=12),
+        training=replace(FIRST.training, steps=40_000, learning_rate=1.5e-3, seed=1),
+        start=("priorformer-6",),
+    ),
+    "priorformer-smoke": replace(
+        FIRST,
+        architecture=PriorformerConfig(blocks=2, width=16, reach=8, em_steps=4),
+        training=replace(FIRST.training, steps=100, warmup=10),
+        tallies=12,
+    ),
+}
+"""What the zoo ships, in two legs: six blocks, and six fresh ones after them. `priorformer-smoke` takes under a
+minute."""

@@ -1,0 +1,42 @@
+"""How far the answers of priorformer are from the exact ones: regrets and distances of posteriors, tally by tally."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ebformer.lab.pretraining.priorformer_batches import GridBatch
+from ebformer.networks.grid import SPACING
+
+
+def regret(batch: GridBatch, log_weights: Tensor) -> Tensor:
+    """sum_x (N(x)/n) (E_answer[theta | x] - E_G[theta | x])^2 over a typical variance of the noise: [b].
+
+    Typical is half-way, geometrically, between that of the tally and that of the batch.
+    """
+    weights = log_weights.exp()
+    marginal = weights @ batch.likelihood
+    estimate = ((weights * batch.theta) @ batch.likelihood) / marginal
+    typical = torch.sqrt(batch.variance * batch.variance.mean())
+    return (batch.share * (estimate - batch.bayes).square()).sum(-1) / typical
+
+
+def posterior_distance(batch: GridBatch, log_weights: Tensor) -> Tensor:
+    """The integrated squared difference of posterior distribution functions, averaged over the picked units: [b].
+
+    This is the excess of the continuous ranked probability score, a proper score, in units of the noise.
+    """
+    mass = log_weights.exp()[:, None, :] * batch.likelihood.T[batch.picked]
+    answered = (mass / mass.sum(-1, keepdim=True)).cumsum(-1)
+    return SPACING * (answered - batch.posterior).square().sum(-1).mean(-1)
+
+
+def root_mean(values: Tensor, world: NDArray[np.str_]) -> Tensor:
+    """sqrt of the mean within each world, averaged over tallies."""
+    total = torch.zeros(())
+    for name in np.unique(world):
+        chosen = torch.as_tensor(world == name)
+        total = total + chosen.float().mean() * (values[chosen].mean() + 1e-8).sqrt()
+    return total
