@@ -78,7 +78,7 @@ def test_bad_exposures_are_found_among_binned_ones(spark: Any, monkeypatch: pyte
     monkeypatch.setattr(module, "LIMIT", 60)
     table = a_table()
     table.loc[7, "years"] = bad
-    with pytest.raises(InputError, match=f"^years is {bad}: exposures must be positive and finite"):
+    with pytest.raises(InputError, match=f"^years is {bad}: give positive finite numbers"):
         shrink(on_cluster(spark, table), "claims", "years", method="gamma")
 
 
@@ -88,7 +88,7 @@ def test_columns_may_be_called_as_nobody_would(spark: Any) -> None:
     found = shrink(frame, "a.b", "c`d", "key_x", method="mle")
     assert found.columns == ["a.b", "c`d", "key_x", "estimate"]
     assert sorted((row["a.b"], row["estimate"]) for row in found.collect()) == [(1, 1.0), (4, 2.0)]
-    with pytest.raises(InputError, match=r"^c`d is -1\.0: exposures must be positive"):
+    with pytest.raises(InputError, match=r"^c`d is -1\.0: give positive finite numbers"):
         shrink(frame.selectExpr("`a.b`", "double(-1) AS `c``d`", "key_x"), "a.b", "c`d", "key_x", method="mle")
 
 
@@ -103,7 +103,7 @@ def test_only_the_distinct_observations_travel(spark: Any) -> None:
 def test_what_cannot_be_used_is_named(spark: Any) -> None:
     table = a_table(20)
     table.loc[[3, 5], "claims"] = -4
-    with pytest.raises(InputError, match=r"^claims is -4: counts are whole numbers of at least 0 \(and 1 more row\)$"):
+    with pytest.raises(InputError, match=r"^claims is -4: give whole numbers of at least 0 \(and 1 more row\)$"):
         shrink(on_cluster(spark, table), "claims", "years", method="npmle")
     with pytest.raises(InputError, match="'the region' holds string, not numbers"):
         shrink(on_cluster(spark, table), "the region", method="npmle")
