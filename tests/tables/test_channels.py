@@ -257,6 +257,16 @@ def test_fits_of_version_2_are_still_read(tmp_path: Path) -> None:
     assert Fit.load(tmp_path / "old.json") == Fit.load(tmp_path / "new.json") == fit
 
 
+def test_a_fit_that_is_updated_is_the_fit_of_all_rows(tmp_path: Path) -> None:
+    for name, words in WORDS.items():
+        table = pl.DataFrame(a_table(name))
+        known = words | {"group": "team", "method": "npmle"}
+        eb.fit(table[:100], **known).save(tmp_path / "fit.json")
+        parts = eb.load_fit(tmp_path / "fit.json").updated(table[100:200]).updated(table[200:])
+        whole = eb.fit(table, **known)
+        pd.testing.assert_frame_equal(*(fit.apply(table, top=3).to_pandas() for fit in (parts, whole)), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -73,11 +73,32 @@ def test_binned_exposures_agree_too(spark: Any, monkeypatch: pytest.MonkeyPatch)
     pd.testing.assert_frame_equal(far, shrink(table, "claims", "years", method="gamma"), check_dtype=False, rtol=1e-8)
 
 
+@pytest.mark.parametrize("binned", [False, True])
+def test_trials_and_effects_agree_too(spark: Any, monkeypatch: pytest.MonkeyPatch, binned: bool) -> None:
+    if binned:
+        monkeypatch.setattr(module, "LIMIT", 60)
+    table = a_table().assign(years=lambda rows: (10 * rows.years).round() + rows.claims)
+    table.loc[3, ["claims", "years"]] = 0, 0
+    for words in ({"count": "claims", "trials": "years"}, {"effect": "claims", "se": 2.0}):
+        far = collected(shrink(on_cluster(spark, table), **words))
+        pd.testing.assert_frame_equal(far, shrink(table, **words), check_dtype=False, rtol=1e-8)
+
+
+def test_rows_without_an_answer_are_explained(spark: Any) -> None:
+    frame = on_cluster(spark, a_table(50)).selectExpr("id", "if(id = 7, null, if(id = 8, -1, claims)) AS claims")
+    kept = collected(shrink(frame, "claims", method="gamma", missing="explain", future=2.0))
+    assert kept["note"][[7, 8]].tolist() == [
+        "claims is missing",
+        "claims cannot be used: give whole numbers of at least 0",
+    ]
+    assert kept["note"].notna().sum() == kept["predicted_upper"].isna().sum() == 2
+
+
 @pytest.mark.parametrize("bad", [0.0, float("inf")])
 def test_bad_exposures_are_found_among_binned_ones(spark: Any, monkeypatch: pytest.MonkeyPatch, bad: float) -> None:
     monkeypatch.setattr(module, "LIMIT", 60)
     table = a_table()
-    table.loc[7, "years"] = bad
+    table.loc[7, ["claims", "years"]] = 3, bad
     with pytest.raises(InputError, match=f"^years is {bad}: give positive finite numbers"):
         shrink(on_cluster(spark, table), "claims", "years", method="gamma")
 

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 @click.argument("file")
 @options.columns_of_fit
 @click.option("--strict", is_flag=True, help="Stop with an error at a row that cannot be answered, or of a new group.")
+@click.option("--update", is_flag=True, help="Then fit again with these rows too, which must be new units, into RULE.")
 @options.answers
 def command(
-    rule: str, file: str, named: options.NamedColumns, strict: bool, wanted: Wanted, output: str | None
+    rule: str, file: str, named: options.NamedColumns, strict: bool, update: bool, wanted: Wanted, output: str | None
 ) -> None:
     """Score the rows of FILE with RULE, a fit that `ebformer estimate --save` kept.
 
@@ -50,6 +51,8 @@ def command(
         missing: Missing = "error" if strict else "explain"
         shrunken = shrink_table(opened.table, columns, fit, wanted, missing, options.watch(opened))
         deliver(opened, shrunken, output)
+    if update:
+        fit.with_units(shrunken.observations).save(rule)
     options.say(f"{options.counted(int(shrunken.observations.keys.rows.sum()), 'row')} scored with {rule}")
     if new := [] if strict else fit.unknown(shrunken.observations):
         options.say(f"new in {columns.group}, answered with the prior of all: {first_few(new)}")

@@ -92,7 +92,11 @@ def deliver(file: TableFile, shrunken: Shrunken, output: str | None) -> None:
     else:
         with options.watch(file)("Writing"):
             file.write(shrunken.rows, output or "-", shrunken.observations.columns)
-    options.say_missing(shrunken.observations.missing, "kept without answers")
+    seen = shrunken.observations
+    if seen.unusable is None:
+        options.say_missing(seen.missing, "kept without answers")
+    elif seen.missing:
+        options.say(f"{options.counted(seen.missing, 'row')} without an answer: the column note says why")
 
 
 def _first_look(file: TableFile, rows: duckdb.DuckDBPyRelation) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,13 @@ from numpy.typing import NDArray
 from ebformer.atomic import replacing
 from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
-from ebformer.channels import channel_named
 from ebformer.errors import EbformerError, InputError
 from ebformer.rule import Rule
 from ebformer.tables.answers import Answer, Asked, Wanted, asked_for
-from ebformer.tables.columns import Columns, first_few
-from ebformer.tables.observations import Observations
+from ebformer.tables.columns import Columns, Missing, first_few
+from ebformer.tables.observations import Observations, observe
 from ebformer.tally import Tally
 
-FORMAT, VERSION = "ebformer-fit", 3
 NOTE = "note"
 """The column that says why a row has no answer, or what to know about the one it has."""
 
@@ -52,9 +49,10 @@ class Questions:
 
 @dataclass(frozen=True)
 class Fit:
-    """One rule per group (under None where the table is one group) and the columns it reads.
+    """One rule per group (under None where the table is one group) and the columns it reads: what was learnt.
 
-    `method` is what fitted them, where it is at hand. Rules keep the tally that they were fitted to.
+    `apply` scores new rows, `updated` learns from them too, `save` keeps the fit. `method` is what fitted them, where
+    it is at hand. Rules keep the tally that they were fitted to.
     """
 
     columns: Columns
@@ -169,67 +167,60 @@ class Fit:
         each = np.array([text if name in new else None for name, text in zip(names, said, strict=True)], dtype=object)
         return each[group]
 
+    def apply(self, frame: Any, *, strict: bool = False, **wanted: Any) -> Any:
+        """The rows of a table with answers, as `shrink` gives them; nothing is fitted again.
+
+        What is `wanted` are `shrink`'s interval, future, top and above. No row is refused: the column `note` says why
+        one has no answer, or that its group was not fitted and the prior of all groups answered. `strict` refuses.
+        """
+        from ebformer.tables.frames import source_of
+        from ebformer.tables.shrink import shrink_table
+
+        missing: Missing = "error" if strict else "explain"
+        return shrink_table(source_of(frame), self.columns, self, Wanted(**wanted), missing).rows
+
+    def updated(self, frame: Any) -> Fit:
+        """The fit of all units so far and those of a table, which must be new ones: rows that cannot be used are not.
+
+        >>> import polars
+        >>> from ebformer.estimators.catalogue import CATALOGUE
+        >>> from ebformer.tables.frames import fit
+        >>> first = fit(polars.DataFrame({"goals": [0, 2]}), "goals", method="gamma")
+        >>> first.updated(polars.DataFrame({"goals": [5, 1]})).rules[None].units
+        4
+        """
+        from ebformer.tables.frames import source_of
+
+        return self.with_units(observe(source_of(frame), self.columns, "explain"))
+
+    def with_units(self, observations: Observations) -> Fit:
+        """The fit of all units so far and of these."""
+        from ebformer.estimators.catalogue import find
+
+        method = self.method or find(next(iter(self.rules.values())).method)
+        rules = dict(self.rules)
+        for tally, groups in observations.distinct_tallies:
+            for group in groups:
+                before = [(rules[group].tally, 1)] if group in rules else []
+                together = _added_up([*before, (tally, 1)])
+                if together is None:
+                    raise InputError("the fit was saved without its units, by an earlier ebformer: fit them once more")
+                rules[group] = method(coarsened(together))
+        return Fit(self.columns, rules, method)
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fit as readable JSON; `Fit.load` reads it back."""
-        rules = [{"groups": groups, **_written(rule)} for rule, groups in self.shared]
-        columns = {**asdict(self.columns), "channel": self.columns.channel.name}
-        pooled = None if None in self.rules or self.pooled is None else _written(self.pooled)
-        record = {"format": FORMAT, "version": VERSION, "columns": columns, "rules": rules, "pooled": pooled}
+        """Write the fit as readable JSON; `load_fit` reads it back."""
+        from ebformer.tables.saved_fit import record
+
         with replacing(path) as partial:
-            partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            partial.write_text(json.dumps(record(self), indent=1) + "\n", encoding="utf-8")
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Fit:
         """Read a fit that `save` wrote; nothing in the file is executed."""
-        advice = "write one with `ebformer estimate --save`"
-        try:
-            record = json.loads(Path(path).read_text(encoding="utf-8"))
-            if record["format"] != FORMAT or record["version"] not in (2, VERSION):
-                raise ValueError(record["format"])
-            columns = _columns(record["columns"], record["version"])
-            rules: dict[str | None, Rule] = {}
-            for entry in record["rules"]:
-                rules |= dict.fromkeys(entry["groups"], _read(entry, path))
-            fit = Fit(columns, rules)
-            if any(rule.channel != columns.channel for rule in rules.values()) or not rules:
-                raise ValueError("rules of another channel")
-            pooled = record.get("pooled")
-            if None not in rules:
-                fit.__dict__["pooled"] = None if pooled is None else _read(pooled, path)
-            return fit
-        except EbformerError:
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-            raise InputError(f"{path} is not a saved fit of version {VERSION}: {advice}") from error
+        from ebformer.tables.saved_fit import read
 
-
-def _written(rule: Rule) -> dict[str, Any]:
-    """A rule and its tally as plain JSON values."""
-    tally = rule.tally
-    if tally is None:
-        return {"rule": rule.record(), "tally": None}
-    numbers = {"x": tally.values.tolist(), "known": tally.known.tolist(), "units": tally.multiplicity.tolist()}
-    return {"rule": rule.record(), "tally": numbers}
-
-
-def _read(entry: dict[str, Any], path: str | os.PathLike[str]) -> Rule:
-    rule, seen = Rule.from_record(entry["rule"], path), entry.get("tally")
-    if seen is None:
-        return rule
-    return replace(rule, tally=Tally(seen["x"], seen["units"], seen["known"], channel=rule.channel))
-
-
-def _columns(record: dict[str, Any], version: int) -> Columns:
-    """The columns of a record; those of version 2 are of counts."""
-    if version == 2:
-        record = {"x": record["count"], "known": record["exposure"], "group": record["group"], "channel": "poisson"}
-    columns = Columns(record["x"], record["known"], record["group"], channel_named(record["channel"]))
-    for name in (columns.x, columns.group or "", columns.known if columns.constant is None else ""):
-        if not isinstance(name, str):
-            raise TypeError("a column without a name")
-    if columns.constant is not None and not columns.channel.possible_known(np.asarray(float(columns.constant))):
-        raise ValueError(columns.constant)
-    return columns
+        return read(path)
 
 
 def _added_up(tallies: Sequence[tuple[Tally | None, int]]) -> Tally | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any, TypeVar
 
@@ -20,7 +21,8 @@ from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
-from ebformer.tables.observations import Source
+from ebformer.tables.fit import Fit, fit_table
+from ebformer.tables.observations import Source, observe
 from ebformer.tables.shrink import Shrunken, shrink_table
 from ebformer.tables.spark import SparkTable
 from ebformer.tally import Tally, known_numbers, observed
@@ -71,6 +73,42 @@ def shrink(
     wanted = Wanted(interval, future, top, above)
     rows: Frame = _with_warnings(shrink_table(source_of(frame), columns, chosen, wanted, missing))
     return rows
+
+
+def fit(
+    frame: Any,
+    count: str | None = None,
+    exposure: str | float | None = None,
+    group: str | None = None,
+    *,
+    trials: str | float | None = None,
+    effect: str | None = None,
+    se: str | float | None = None,
+    zeros: str | None = None,
+    method: str | Estimator | None = None,
+    missing: Missing = "error",
+) -> Fit:
+    """What `shrink` learns from a table, to score other rows with: `fit.apply(frame)`, today or after `fit.save(path)`.
+
+    >>> import polars, warnings; warnings.simplefilter("ignore")
+    >>> learnt = fit(polars.DataFrame({"hits": [1, 4, 2]}), count="hits", trials=10, method="beta")
+    >>> learnt.apply(polars.DataFrame({"hits": [3]})).columns
+    ['hits', 'estimate', 'lower', 'upper', 'note']
+    """
+    columns = Columns.named(count, effect, group, exposure=exposure, trials=trials, se=se, zeros=zeros)
+    chosen = find(default_method(columns.channel) if method is None else method)
+    return fit_table(observe(source_of(frame), columns, missing), chosen)
+
+
+def load_fit(path: str | os.PathLike[str]) -> Fit:
+    """A fit that `ebformer estimate --save` or `fit.save` kept, groups included.
+
+    >>> load_fit("pyproject.toml")
+    Traceback (most recent call last):
+    ...
+    ebformer.errors.InputError: pyproject.toml is not a saved fit: write one with `ebformer estimate --save`
+    """
+    return Fit.load(path)
 
 
 def _with_warnings(shrunken: Shrunken) -> Any:
