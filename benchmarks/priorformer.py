@@ -2,7 +2,7 @@
 
 python benchmarks/priorformer.py card             # all of it, written beside the weights
 python benchmarks/priorformer.py everyday         # fourteen everyday priors of rates
-python benchmarks/priorformer.py channels         # effects and proportions, paired with ebnm and others: ../shared/arena
+python benchmarks/priorformer.py channels         # effects and proportions, paired with peers: ../shared/arena
 python benchmarks/priorformer.py means            # Johnstone and Silverman's thousand means
 python benchmarks/priorformer.py halves           # batting averages of second halves: ../shared/data
 python benchmarks/priorformer.py paper            # the paper's worlds, paired with its networks: ../shared/arena
@@ -182,8 +182,10 @@ def channels(network: Estimator, tables: int) -> str:
             f"n = {n}: {100 * np.mean(held[n], axis=0)[0]:.0f} and {100 * np.mean(held[n], axis=0)[1]:.0f}"
             for n in sorted(held)
         )
-        told.append(f"### {channel}: {len(means)} cells{units}\n\n{table}\n\n90 % intervals hold theta, of all units "
-                    f"and of the tenth with the highest estimates, in percent: {coverage}.")
+        told.append(
+            f"### {channel}: {len(means)} cells{units}\n\n{table}\n\n90 % intervals hold theta, of all units "
+            f"and of the tenth with the highest estimates, in percent: {coverage}."
+        )
         for name, chosen in subsets(channel).items():
             some = means.filter(pl.col("cell").str.contains(chosen))
             parts = [f"{m} {np.exp(float(some[m].clip(1e-15).log().mean())) / unit:.4f}" for m in methods]  # type: ignore[arg-type]
@@ -214,14 +216,15 @@ def halves(network: Estimator, tables: int) -> str:
     """Squared error of second-half batting averages less their noise, over that of the first half itself."""
     import polars as pl
 
-    data = pl.read_csv(SHARED / "data/mlb_at_bats_1990_2009.csv.gz")
+    data = pl.read_csv(SHARED / "data/mlb/mlb_at_bats_1990_2009.csv.gz")
     data = data.filter((pl.col("ab_first_half") > 10) & (pl.col("ab_second_half") > 10))
     table = Table("players", "seasons", network.name, "beta", "priorformer less beta")
     for pitcher, who in ((0, "batters"), (1, "pitchers")):
         rows = []
         for _, one in data.filter(pl.col("pitcher") == pitcher).group_by("season", maintain_order=True):
             m, x, later, hits = (
-                one[name].to_numpy() for name in ("ab_first_half", "hits_first_half", "ab_second_half", "hits_second_half")
+                one[name].to_numpy()
+                for name in ("ab_first_half", "hits_first_half", "ab_second_half", "hits_second_half")
             )
             tally, second = Tally.of(x, trials=m), hits / later
             noise = float(np.sum(second * (1 - second) / (later - 1)))
@@ -254,7 +257,9 @@ def paper(network: Estimator, tables: int) -> str:
             found.append([float(share @ (rule(tally.values) - exact) ** 2) for rule in rules])
         regrets = np.array(found).T
         there = rivals.filter((pl.col("world") == world) & (pl.col("n") == n)).sort("tally")
-        beside = {name: group["regret"].to_numpy() for (name,), group in there.group_by("estimator", maintain_order=True)}
+        beside = {
+            name: group["regret"].to_numpy() for (name,), group in there.group_by("estimator", maintain_order=True)
+        }
         beside |= {f"our {name}": row for name, row in zip(ours, regrets[1:], strict=True)}
         best = min((name for name in beside if not name.startswith("our")), key=lambda name: beside[name].mean())
         own, other = regrets[0], beside[best]
@@ -323,32 +328,39 @@ SECTIONS: dict[str, tuple[str, Callable[[Estimator, int], str], int]] = {
 }
 
 
+INTRODUCTION = """A transformer over a grid of candidate thetas that reads a prior off a table: counts with any exposures,
+successes out of any trials, effects with any standard errors. It is the default method. How it works:
+`docs/priorformer.md`; how it was trained: `ebformer train priorformer`, `docs/training.md`. Written by
+`benchmarks/priorformer.py card`."""
+HELD_OUT = """Held out: the multinomial and the least favourable world, ebnm's data, all real data. Worlds and shares were
+chosen on tallies of other priors and seeds than these."""
+
+
 def card(network: Priorformer) -> str:
     """The model card, every figure measured now."""
     weights = network.network.weights
     made, config = weights.provenance, weights.config
     parts = [f"## {title}\n\n{measure(network, tables)}" for title, measure, tables in SECTIONS.values()]
     facts = {
-        "network": f"{config.blocks} blocks, width {config.width}, {config.heads} heads, {config.em_steps} EM steps each",
+        "network": f"{config.blocks} blocks of width {config.width} and {config.heads} heads, {config.em_steps} EM steps each",
         "parameters": f"{config.parameters:,}",
         "steps": f"{made.get('steps', 0):,}",
         "measured": f"{datetime.date.today()}, the first look of these weights at `shared/arena`",
         "SHA-256": f"`{weights.sha256}`",
     }
     lines = "\n".join(f"| {name} | {fact} |" for name, fact in facts.items())
-    return "\n\n".join(
-        [
-            "# priorformer",
-            "A transformer over a grid of candidate thetas that reads a prior off a table: counts with any exposures, "
-            "successes out of any trials, effects with any standard errors. It is the default method. How it works: "
-            "`docs/priorformer.md`; how it was trained: `ebformer train priorformer`, `docs/training.md`. Written by "
-            "`benchmarks/priorformer.py card`.",
-            f"| | |\n| --- | --- |\n{lines}",
-            "Held out: the multinomial and the least favourable world, ebnm's data, all real data. Worlds and shares "
-            "were chosen on tallies of other priors and seeds than these.",
-            *parts,
-        ]
-    ) + "\n"
+    return (
+        "\n\n".join(
+            [
+                "# priorformer",
+                INTRODUCTION,
+                f"| | |\n| --- | --- |\n{lines}",
+                HELD_OUT,
+                *parts,
+            ]
+        )
+        + "\n"
+    )
 
 
 def main() -> None:
