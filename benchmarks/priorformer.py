@@ -328,12 +328,12 @@ SECTIONS: dict[str, tuple[str, Callable[[Estimator, int], str], int]] = {
 }
 
 
-INTRODUCTION = """A transformer over a grid of candidate thetas that reads a prior off a table: counts with any exposures,
-successes out of any trials, effects with any standard errors. It is the default method. How it works:
+INTRODUCTION = """A transformer over a grid of candidate thetas that reads a prior off a table: counts with any
+exposures, successes out of any trials, effects with any standard errors. It is the default method. How it works:
 `docs/priorformer.md`; how it was trained: `ebformer train priorformer`, `docs/training.md`. Written by
 `benchmarks/priorformer.py card`."""
-HELD_OUT = """Held out: the multinomial and the least favourable world, ebnm's data, all real data. Worlds and shares were
-chosen on tallies of other priors and seeds than these."""
+HELD_OUT = """Held out: the multinomial and the least favourable world, ebnm's data, all real data. Worlds and shares
+were chosen on tallies of other priors and seeds than these."""
 
 
 def card(network: Priorformer) -> str:
@@ -342,7 +342,7 @@ def card(network: Priorformer) -> str:
     made, config = weights.provenance, weights.config
     parts = [f"## {title}\n\n{measure(network, tables)}" for title, measure, tables in SECTIONS.values()]
     facts = {
-        "network": f"{config.blocks} blocks of width {config.width} and {config.heads} heads, {config.em_steps} EM steps each",
+        "network": f"{config.blocks} blocks, width {config.width}, {config.heads} heads, {config.em_steps} EM steps",
         "parameters": f"{config.parameters:,}",
         "steps": f"{made.get('steps', 0):,}",
         "measured": f"{datetime.date.today()}, the first look of these weights at `shared/arena`",
