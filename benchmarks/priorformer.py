@@ -1,44 +1,69 @@
-"""What priorformer's card says, measured: regret, calibration, exposure, large samples, time.
+"""What priorformer's card says, measured: every channel, beside its peers, with intervals.
 
 python benchmarks/priorformer.py card             # all of it, written beside the weights
-python benchmarks/priorformer.py arena            # paired with the published networks on ../shared/arena
-python benchmarks/priorformer.py coverage --priors 200
-python benchmarks/priorformer.py few --priors 200
-python benchmarks/priorformer.py exposure --priors 100
-python benchmarks/priorformer.py large --priors 20
+python benchmarks/priorformer.py everyday         # fourteen everyday priors of rates
+python benchmarks/priorformer.py channels         # effects and proportions, paired with peers: ../shared/arena
+python benchmarks/priorformer.py means            # Johnstone and Silverman's thousand means
+python benchmarks/priorformer.py halves           # batting averages of second halves: ../shared/data
+python benchmarks/priorformer.py paper            # the paper's worlds, paired with its networks: ../shared/arena
+python benchmarks/priorformer.py large
 python benchmarks/priorformer.py time
-python benchmarks/priorformer.py bumps            # how little a sample says about single atoms
+
+`--tables` says how many per cell, `--weights` measures another file.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlogy
+from thousand_means import EBNM, squared_errors
 
-from ebformer.bayes.marginal import bayes_rule, posterior
-from ebformer.channels import POISSON
+from ebformer.bayes.marginal import bayes_rule
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import find
 from ebformer.estimators.priorformer import Priorformer
-from ebformer.lab.figures.network_card import identity
-from ebformer.lab.pretraining.recipes import recipe_from
-from ebformer.lab.worlds import GammaWorld, LeastFavourable, LogNormal, Multinomial, Neural, World, ZeroInflated
+from ebformer.lab.arena.losses import Truth
+from ebformer.lab.worlds import LeastFavourable, Multinomial, Neural, World, shapes
 from ebformer.networks import zoo
-from ebformer.networks.grid import relative_likelihood
 from ebformer.prior import Prior
 from ebformer.tally import Tally
 
 Floats = NDArray[np.float64]
-THREE: tuple[World, ...] = (Neural(), Multinomial(), LeastFavourable())
-LEVELS = np.array([0.5, 0.8, 0.9, 0.95])
-FINE = 24
-"""Resolution of the neural priors whose intervals are judged: coarser atoms would make the oracle's too wide."""
-ARENA = Path(__file__).parents[2] / "shared" / "arena"
+SHARED = Path(__file__).parents[2] / "shared"
+
+
+def law(*parts: tuple[float, Floats | float]) -> Prior:
+    """A mixture of laws by their quantiles and of points, each with its share."""
+    return Prior(*shapes.mixture(np.array([share for share, _ in parts]), [np.atleast_1d(at) for _, at in parts]))
+
+
+EVERYDAY = {
+    "gamma .2, mean 1": law((1.0, shapes.gamma(0.2))),
+    "gamma .5, mean .05": law((1.0, 0.05 * shapes.gamma(0.5))),
+    "gamma 2, mean 3": law((1.0, 3.0 * shapes.gamma(2.0))),
+    "gamma 20, mean 10": law((1.0, 10.0 * shapes.gamma(20.0))),
+    "gamma 50, mean 500": law((1.0, 500.0 * shapes.gamma(50.0))),
+    "lognormal .3, med 5": law((1.0, 5.0 * np.exp(0.3 * shapes.normal()))),
+    "lognormal 1, med 1": law((1.0, np.exp(shapes.normal()))),
+    "pareto 2, min 1": law((1.0, shapes.pareto(2.0))),
+    "uniform 0-6": law((1.0, 6.0 * shapes.QUANTILES)),
+    "2 + exponential": law((1.0, 2.0 + shapes.weibull(1.0))),
+    "2 points 1/.9 8/.1": law((0.9, 1.0), (0.1, 8.0)),
+    "70% zero + gamma 2 mean 2": law((0.7, 0.0), (0.3, 2.0 * shapes.gamma(2.0))),
+    "bimodal gammas 2, 12": law((0.6, 2.0 * shapes.gamma(5.0)), (0.4, 12.0 * shapes.gamma(30.0))),
+    "gamma 4 mean 2 + .1% at 100": law(
+        (0.999, 2.0 * shapes.gamma(4.0)), (0.001, 100.0 * np.exp(0.2 * shapes.normal()))
+    ),
+}
+SMOOTH = list(EVERYDAY)[:10]
+"""Those without atoms or several modes, the bounded one among them."""
+SIZES = (20, 50, 200, 1000, 10_000)
 
 
 class Table:
@@ -57,300 +82,299 @@ class Table:
         return "\n".join(self.lines)
 
 
-def likelihood(x: NDArray[np.int64], theta: Floats) -> Floats:
-    """p(x_k | theta_j) divided by its maximum over all theta: [atoms, counts]."""
-    return relative_likelihood(POISSON, x.astype(np.float64), theta, np.ones(len(x)))
+def geometric(regrets: Floats, rivals: Floats, rng: np.random.Generator) -> tuple[float, float, float]:
+    """The geometric mean over cells of a ratio of mean regrets [cells, tables], and its 95 % interval by bootstrap."""
+
+    def ratio(chosen: NDArray[np.intp]) -> float:
+        return float(np.exp(np.mean(np.log(regrets[:, chosen].mean(axis=1) / rivals[:, chosen].mean(axis=1)))))
+
+    count = regrets.shape[1]
+    again = [ratio(rng.integers(count, size=count)) for _ in range(400)]
+    return ratio(np.arange(count)), *(float(q) for q in np.quantile(again, [0.025, 0.975]))
 
 
-def draw(prior: Prior, n: int, rng: np.random.Generator) -> Tally:
-    """The tally of n units, without drawing the units."""
-    largest = prior.atoms[-1]
-    x = np.arange(int(largest + 12 * np.sqrt(largest) + 20))
-    pmf = prior.weights @ np.exp(
-        x * np.log(np.maximum(prior.atoms, 1e-300))[:, None]
-        - prior.atoms[:, None]
-        - np.cumsum(np.log(np.maximum(x, 1)))
-    )
-    count = rng.multinomial(n, pmf / pmf.sum())
-    return Tally(x[count > 0], count[count > 0])
-
-
-def regret(prior: Prior, estimate: Prior, tally: Tally) -> float:
-    """The mean squared distance of the two Bayes rules over the units of the tally."""
-    difference = bayes_rule(estimate, tally.values, tally.known) - bayes_rule(prior, tally.values, tally.known)
-    return float(tally.multiplicity @ difference**2) / tally.n
-
-
-def arena(network: Estimator, count: int) -> tuple[Table, str]:
-    """Regret on the given tallies, beside the best rival of each cell, with a paired 95 % interval of the ratio."""
-    import pandas as pd
-
-    tallies = pd.read_parquet(ARENA / "tallies.parquet")
-    rivals = pd.read_parquet(ARENA / "published_regret.parquet")
-    rivals = rivals[~rivals.estimator.isin(["T24f-W24", "mle", "robbins+1"])]
-    table, misses, met = Table("world", "n", "priorformer", "best rival", "its regret", "ratio", "95 %"), list[str](), 0
-    for (world, n), cell in tallies[tallies.tally < count].groupby(["world", "n"]):
-        own = np.array(
-            [
-                float(one.multiplicity @ (network(Tally(one.x, one.multiplicity))(one.x) - one.bayes) ** 2) / n
-                for _, one in cell.groupby("tally")
-            ]
+def everyday(network: Estimator, tables: int) -> str:
+    """Regret over the better of gamma and npmle-em, and how often 90 % intervals hold the rate."""
+    methods = [network, find("gamma"), find("npmle-em"), find("mle")]
+    columns = "geometric mean", "95 %", "largest", "over no shrinkage", "all units", "top tenth", "leader", "least"
+    summary, cells = Table("n", *columns), dict[tuple[str, int], str]()
+    for n in SIZES:
+        regrets, shares, sure = [], dict[str, Floats](), []
+        for number, (name, prior) in enumerate(EVERYDAY.items()):
+            rng = np.random.default_rng([2026, n, number])
+            found, held = [], []
+            for _ in range(tables if n < 5000 else max(8, tables // 4)):
+                theta = prior.draw(n, rng)
+                x = rng.poisson(theta)
+                tally = Tally.of(x)
+                exact, share = bayes_rule(prior, tally.values), tally.multiplicity / n
+                rules = [method(tally) for method in methods]
+                found.append([float(share @ (rule(tally.values) - exact) ** 2) for rule in rules])
+                values, which = np.unique(x, return_inverse=True)
+                after = rules[0].posterior(values)
+                low, high = (end[which] for end in after.interval(0.9))
+                inside, order = (low <= theta) & (theta <= high), np.argsort(-x, kind="stable")
+                held.append([inside.mean(), inside[order[: max(1, n // 10)]].mean(), inside[x == x.max()].mean()])
+                stated = after.exceeds(1.5 * prior.mean)[which]
+                sure.append(np.stack([stated, theta > 1.5 * prior.mean]))
+            regrets.append(np.array(found))
+            shares[name] = np.mean(held, axis=0)
+        own, other = (np.array([each[:, i] for each in regrets]) for i in (0, 3))
+        better = np.array([min((each[:, i] for i in (1, 2)), key=np.mean) for each in regrets])
+        ratio = own.mean(axis=1) / better.mean(axis=1)
+        centre, low, high = geometric(own, better, np.random.default_rng(n))
+        smooth = np.mean([shares[name] for name in SMOOTH], axis=0)
+        least = min(SMOOTH, key=lambda name: shares[name][2])
+        summary.add(
+            f"{n:,}",
+            f"{centre:.2f}",
+            f"{low:.2f} to {high:.2f}",
+            f"{ratio.max():.1f} ({list(EVERYDAY)[int(ratio.argmax())]})",
+            f"{(own.mean(axis=1) / other.mean(axis=1)).max():.2f}",
+            *(f"{100 * share:.0f}" for share in smooth),
+            f"{100 * shares[least][2]:.0f} ({least})",
         )
-        there = rivals[(rivals.world == world) & (rivals.n == n) & (rivals.tally < count)]
-        regrets = there.pivot(index="tally", columns="estimator", values="regret")
-        best = regrets.mean().idxmin()
-        other = regrets[best].to_numpy()
+        for name, each in zip(EVERYDAY, ratio, strict=True):
+            cells[name, n] = f"{each:.2f}"
+        print("P(theta > 1.5 times the mean), stated / true:", calibration(np.concatenate(sure, axis=1)), flush=True)
+    by_prior = Table("prior", *(f"n = {n:,}" for n in SIZES))
+    for name in EVERYDAY:
+        by_prior.add(name, *(cells[name, n] for n in SIZES))
+    return f"{summary}\n\n{by_prior}"
+
+
+def calibration(sure: Floats) -> str:
+    """What stated probabilities mean: their mean and how often they were right, in five bins."""
+    stated, true = sure
+    bins = np.clip((5 * stated).astype(int), 0, 4)
+    told = [f"{stated[bins == b].mean():.2f} / {true[bins == b].mean():.2f}" for b in range(5) if (bins == b).any()]
+    return ", ".join(told)
+
+
+def channels(network: Estimator, tables: int) -> str:
+    """Regret beside the peers' on the same data sets, and coverage."""
+    import polars as pl
+
+    peers, told = pl.read_parquet(SHARED / "arena/channels/peers.parquet"), list[str]()
+    for channel, word, unit in (("normal", "se", 1.0), ("binomial", "trials", 1e-4)):
+        data = pl.read_parquet(SHARED / f"arena/channels/{channel}.parquet").filter(pl.col("rep") < tables)
+        rows, held = [], dict[int, list[Floats]]()
+        for (cell, n, rep), one in data.group_by(["cell", "n", "rep"], maintain_order=True):
+            x, known, theta, oracle = (one[name].to_numpy() for name in ("x", "known", "theta", "oracle"))
+            rule = network(Tally.of(x, **{word: known}))
+            after = rule.posterior(x, known)
+            low, high = after.interval(0.9)
+            inside, order = (low <= theta) & (theta <= high), np.argsort(-after.mean, kind="stable")
+            held.setdefault(n, []).append(np.array([inside.mean(), inside[order[: max(1, n // 10)]].mean()]))
+            rows.append((channel, cell, n, rep, network.name, float(np.mean((after.mean - oracle) ** 2))))
+        own = pl.DataFrame(rows, schema=peers.schema, orient="row")
+        every = pl.concat([peers.filter((pl.col("channel") == channel) & (pl.col("rep") < tables)), own])
+        wide = every.pivot("method", index=["cell", "n", "rep"], values="regret").sort("cell", "n", "rep")
+        methods = [name for name in wide.columns if name not in ("cell", "n", "rep")]
+        means = wide.group_by("cell", "n", maintain_order=True).agg(pl.col(methods).mean())
+        table = Table("method", "geometric mean", "priorformer below it in")
+        for name in sorted(methods, key=lambda name: float(means[name].clip(1e-15).log().mean())):  # type: ignore[arg-type]
+            centre = np.exp(float(means[name].clip(1e-15).log().mean())) / unit  # type: ignore[arg-type]
+            below = int((means[network.name] < means[name]).sum())
+            table.add(name, f"{centre:.4f}", "" if name == network.name else f"{below} of {len(means)}")
+        units = "" if unit == 1.0 else f", times {1 / unit:.0e}"
+        coverage = ", ".join(
+            f"n = {n}: {100 * np.mean(held[n], axis=0)[0]:.0f} and {100 * np.mean(held[n], axis=0)[1]:.0f}"
+            for n in sorted(held)
+        )
+        told.append(
+            f"### {channel}: {len(means)} cells{units}\n\n{table}\n\n90 % intervals hold theta, of all units "
+            f"and of the tenth with the highest estimates, in percent: {coverage}."
+        )
+        for name, chosen in subsets(channel).items():
+            some = means.filter(pl.col("cell").str.contains(chosen))
+            parts = [f"{m} {np.exp(float(some[m].clip(1e-15).log().mean())) / unit:.4f}" for m in methods]  # type: ignore[arg-type]
+            told.append(f"{name} ({len(some)} cells): {', '.join(parts)}.")
+            print(told[-1], flush=True)
+    return "\n\n".join(told)
+
+
+def subsets(channel: str) -> dict[str, str]:
+    """Cells of which the issue asks more, by a pattern of their names."""
+    if channel == "normal":
+        return {"Sparse priors and scale mixtures": "sparse|scales"}
+    return {"Priors that are no beta law": "two|bimodal|spike"}
+
+
+def means(network: Estimator, tables: int) -> str:
+    """The sum of squared errors of a thousand normal means, in all twelve cells."""
+    table, total = Table("means", network.name, "ebnm npmle"), 0.0
+    for (k, mu), theirs in EBNM.items():
+        found = squared_errors(network, k, mu, tables)
+        total += found.mean()
+        table.add(f"{k} at {mu}", f"{found.mean():.1f} ± {found.std(ddof=1) / np.sqrt(found.size):.1f}", f"{theirs:g}")
+    table.add("sum", f"{total:.0f}", f"{sum(EBNM.values()):.0f}")
+    return str(table)
+
+
+def halves(network: Estimator, tables: int) -> str:
+    """Squared error of second-half batting averages less their noise, over that of the first half itself."""
+    import polars as pl
+
+    data = pl.read_csv(SHARED / "data/mlb/mlb_at_bats_1990_2009.csv.gz")
+    data = data.filter((pl.col("ab_first_half") > 10) & (pl.col("ab_second_half") > 10))
+    table = Table("players", "seasons", network.name, "beta", "priorformer less beta")
+    for pitcher, who in ((0, "batters"), (1, "pitchers")):
+        rows = []
+        for _, one in data.filter(pl.col("pitcher") == pitcher).group_by("season", maintain_order=True):
+            m, x, later, hits = (
+                one[name].to_numpy()
+                for name in ("ab_first_half", "hits_first_half", "ab_second_half", "hits_second_half")
+            )
+            tally, second = Tally.of(x, trials=m), hits / later
+            noise = float(np.sum(second * (1 - second) / (later - 1)))
+            raw = float(np.sum((x / m - second) ** 2)) - noise
+            errors = [float(np.sum((method(tally)(x, m) - second) ** 2)) - noise for method in (network, find("beta"))]
+            rows.append(np.array(errors) / raw)
+        found = np.array(rows)
+        apart = found[:, 0] - found[:, 1]
+        wide = 1.96 * apart.std(ddof=1) / np.sqrt(len(apart))
+        table.add(who, len(rows), *(f"{one:.4f}" for one in found.mean(axis=0)), f"{apart.mean():+.4f} ± {wide:.4f}")
+    return str(table)
+
+
+def paper(network: Estimator, tables: int) -> str:
+    """Regret on the given tallies, beside the best rival of each cell, with a paired 95 % interval of the ratio."""
+    import polars as pl
+
+    tallies = pl.read_parquet(SHARED / "arena/tallies.parquet").filter(pl.col("tally") < tables)
+    rivals = pl.read_parquet(SHARED / "arena/published_regret.parquet").filter(
+        ~pl.col("estimator").is_in(["T24f-W24", "mle", "robbins+1"]) & (pl.col("tally") < tables)
+    )
+    ours = {name: find(name) for name in ("T24r", "L24r")}
+    table, low_enough, below = Table("world", "n", network.name, "best rival", "its regret", "ratio", "95 %"), 0, 0
+    for (world, n), cell in tallies.group_by(["world", "n"], maintain_order=True):
+        found = []
+        for _, one in cell.group_by("tally", maintain_order=True):
+            tally = Tally(one["x"].to_numpy(), one["multiplicity"].to_numpy())
+            exact, share = one["bayes"].to_numpy(), tally.multiplicity / n
+            rules = [method(tally) for method in (network, *ours.values())]
+            found.append([float(share @ (rule(tally.values) - exact) ** 2) for rule in rules])
+        regrets = np.array(found).T
+        there = rivals.filter((pl.col("world") == world) & (pl.col("n") == n)).sort("tally")
+        beside = {
+            name: group["regret"].to_numpy() for (name,), group in there.group_by("estimator", maintain_order=True)
+        }
+        beside |= {f"our {name}": row for name, row in zip(ours, regrets[1:], strict=True)}
+        best = min((name for name in beside if not name.startswith("our")), key=lambda name: beside[name].mean())
+        own, other = regrets[0], beside[best]
         ratio = own.mean() / other.mean()
         wide = 1.96 * (own - ratio * other).std() / np.sqrt(len(own)) / other.mean()
+        low_enough, below = low_enough + (ratio <= 0.85), below + (ratio + wide < 1)
         interval = f"{ratio - wide:.2f} to {ratio + wide:.2f}"
         table.add(world, n, f"{own.mean():.4f}", best, f"{other.mean():.4f}", f"{ratio:.2f}", interval)
-        if ratio <= 0.85 and ratio + wide < 1:
-            met += 1
-        else:
-            misses.append(f"{world} {n} ({ratio:.2f})")
-    return table, f"Met in {met} of {met + len(misses)} cells; missed: {', '.join(misses) or 'none'}."
+    return f"{table}\n\nAt most 0.85 in {low_enough} cells; upper end below 1 in {below}."
 
 
-def covered(truth: Prior, answer: Prior, tally: Tally) -> tuple[Floats, Floats]:
-    """Probabilities that theta lies in the central interval of each level: by randomised PIT, and the plain interval.
-
-    Exact, given the tally: summed over the units and over the posterior of theta under the true prior.
-    """
-    joint = truth.weights[:, None] * likelihood(tally.values, truth.atoms)
-    joint *= tally.multiplicity / tally.n / joint.sum(axis=0)  # [true atoms, m]
-    mass = answer.weights[:, None] * likelihood(tally.values, answer.atoms)
-    upto = np.concatenate([np.zeros((1, len(tally))), np.cumsum(mass / mass.sum(axis=0), axis=0)])
-    below = upto[np.searchsorted(answer.atoms, truth.atoms, side="left")]  # P(answer < theta)
-    above = upto[np.searchsorted(answer.atoms, truth.atoms, side="right")]  # P(answer <= theta)
-    pit, plain, after = [], [], posterior(answer, tally.values)
-    for level, low, high in zip(LEVELS, (1 - LEVELS) / 2, (1 + LEVELS) / 2, strict=True):
-        step = above - below
-        inside = np.clip(above, low, high) - np.clip(below, low, high)
-        part = np.divide(inside, step, out=((below > low) & (below < high)).astype(float), where=step > 0)
-        pit.append(float((joint * part).sum()))
-        ends = after.interval(float(level))
-        held = (truth.atoms[:, None] >= ends[0]) & (truth.atoms[:, None] <= ends[1])
-        plain.append(float((joint * held).sum()))
-    return np.array(pit), np.array(plain)
-
-
-def coverage(network: Estimator, priors: int) -> tuple[Table, str]:
-    """Coverage of the central intervals, in percent: randomised PIT, plain intervals, and the oracle's plain ones."""
-    table = Table("world", "n", "PIT 50 / 80 / 90 / 95", "plain", "oracle's plain")
-    misses, plain_misses, cells = list[str](), list[str](), 0
-    for world in THREE:
-        for n in (128, 512, 2048, 16384):
-            rng = np.random.default_rng([n, 1])
-            found = []
-            for _ in range(priors):
-                truth = world.draw(rng, fineness=FINE)
-                tally = draw(truth, n, rng)
-                answer = network(tally).prior
-                assert isinstance(answer, Prior)
-                found.append([*covered(truth, answer, tally), covered(truth, truth, tally)[1]])
-            pit, plain, oracle = np.mean(found, axis=0)
-            table.add(
-                world.name,
-                n,
-                *(" / ".join(f"{100 * value:.1f}" for value in row) for row in (pit, plain, oracle)),
-            )
-            cells += 1
-            off, plain_off = 100 * np.abs(pit - LEVELS).max(), 100 * np.abs(plain - oracle).max()
-            if off > 2:
-                misses.append(f"{world.name} {n} (by {off - 2:.1f})")
-            if plain_off > 2:
-                plain_misses.append(f"{world.name} {n}")
-    return table, (
-        f"Within 2 points of nominal by randomised PIT in {cells - len(misses)} of {cells} cells; missed: "
-        f"{', '.join(misses) or 'none'}. Plain intervals within 2 points of the oracle's in "
-        f"{cells - len(plain_misses)} of {cells}; missed: {', '.join(plain_misses) or 'none'}."
-    )
-
-
-def few(network: Estimator, priors: int) -> tuple[Table, str]:
-    """How often theta lies in the 90 % interval, in percent by randomised PIT, after a handful of units."""
-    sizes = (1, 3, 10, 30, 100)
-    table = Table("world", *(f"n = {n}" for n in sizes))
-    for world in (Neural(), GammaWorld(), LogNormal(), ZeroInflated()):
-        found = []
-        for n in sizes:
-            rng = np.random.default_rng([n, 4])
-            drawn = [(truth := world.draw(rng), draw(truth, n, rng)) for _ in range(priors)]
-            answers = [network(tally).prior for _, tally in drawn]
-            covers = [
-                covered(truth, answer, tally)[0][2]
-                for (truth, tally), answer in zip(drawn, answers, strict=True)
-                if isinstance(answer, Prior)
-            ]
-            found.append(f"{100 * np.mean(covers):.0f}")
-        table.add(world.name, *found)
-    return table, ""
-
-
-def exposure(network: Estimator, priors: int) -> tuple[Table, str]:
-    """Regret where units differ in exposure, log-uniform over two decades; priors on [0, 50]."""
-    npmle = find("npmle")
-    table = Table("world", "n", "priorformer", "npmle", "x / t", "ratio to npmle", "95 %")
-    for world in (Neural(), GammaWorld()):
-        for n in (512, 4096):
-            rng = np.random.default_rng([n, 2])
-            rows = []
-            for _ in range(priors):
-                truth = world.draw(rng)
-                t = np.exp(rng.uniform(np.log(0.1), np.log(10.0), n))
-                x = rng.poisson(t * truth.draw(n, rng))
-                tally, exact = Tally.of(x, t), bayes_rule(truth, x, t)
-                rows.append(
-                    [np.mean((estimate - exact) ** 2) for estimate in (network(tally)(x, t), npmle(tally)(x, t), x / t)]
-                )
-            own, other, _ = np.array(rows).T
-            ratio = own.mean() / other.mean()
-            wide = 1.96 * (own - ratio * other).std() / np.sqrt(priors) / other.mean()
-            means = [f"{value:.3f}" for value in np.mean(rows, axis=0)]
-            table.add(world.name, n, *means, f"{ratio:.2f}", f"{ratio - wide:.2f} to {ratio + wide:.2f}")
-    return table, ""
-
-
-def large(network: Estimator, priors: int) -> tuple[Table, str]:
+def large(network: Estimator, tables: int) -> str:
     """Regret up to a million units."""
-    table = Table("world", "n", "priorformer", "npmle")
-    npmle = find("npmle")
-    for world in THREE:
+    table, npmle = Table("world", "n", network.name, "npmle"), find("npmle")
+    worlds: tuple[World, ...] = (Neural(), Multinomial(), LeastFavourable())
+    for world in worlds:
         for n in (16384, 131072, 1048576):
-            rng = np.random.default_rng([n, 3])
-            rows = []
-            for _ in range(priors):
+            rng, rows = np.random.default_rng([n, 3]), []
+            for _ in range(tables):
                 truth = world.draw(rng)
-                tally = draw(truth, n, rng)
-                priors_found = [method(tally).prior for method in (network, npmle)]
-                rows.append([regret(truth, one, tally) for one in priors_found if isinstance(one, Prior)])
+                tally = Truth.of(truth).draw(n, rng)
+                exact, share = bayes_rule(truth, tally.values), tally.multiplicity / n
+                rows.append([share @ (method(tally)(tally.values) - exact) ** 2 for method in (network, npmle)])
             table.add(world.name, n, *(f"{value:.5f}" for value in np.mean(rows, axis=0)))
-    return table, ""
+    return str(table)
 
 
-def clock(network: Estimator, repetitions: int) -> tuple[Table, str]:
+def clock(network: Estimator, tables: int) -> str:
     """The time of one tally: best and median of many."""
-    table = Table("tally", "distinct values", "best ms", "median ms")
-    prior = Neural().draw(np.random.default_rng(5))
-    for n in (512, 2048, 10**6, 10**9):
-        tally = draw(prior, n, np.random.default_rng(6))
+    table, rng = Table("2,048 units", "distinct", "best ms", "median ms"), np.random.default_rng(5)
+    n = 2048
+    trials, errors = np.rint(60 * np.exp(0.7 * rng.normal(size=n))) + 1, np.exp(rng.uniform(np.log(0.3), np.log(3), n))
+    counts, many = Neural().draw(rng), Truth.of(Neural().draw(rng)).draw(10**9, rng)
+    tallies = {
+        "counts on [0, 50]": Truth.of(counts).draw(n, rng),
+        "counts on [0, 50], but 10^9 units": many,
+        "counts, unequal exposures": Tally.of(rng.poisson(rng.gamma(2, 3, n)), np.exp(rng.uniform(-2, 2, n))),
+        "successes out of 60": Tally.of(rng.binomial(60, rng.beta(80, 240, n)), trials=60),
+        "successes, unequal trials": Tally.of(rng.binomial(trials.astype(int), rng.beta(80, 240, n)), trials=trials),
+        "effects, equal errors": Tally.of(rng.normal(rng.normal(0, 2, n)), se=1.0),
+        "effects, unequal errors": Tally.of(rng.normal(rng.normal(0, 2, n), errors), se=errors),
+    }
+    for name, tally in tallies.items():
         network(tally)
         taken = []
-        for _ in range(repetitions):
+        for _ in range(tables):
             start = time.perf_counter()
             network(tally)
             taken.append(1e3 * (time.perf_counter() - start))
-        table.add(f"n = {n:,} on [0, 50]", len(tally), f"{min(taken):.2f}", f"{np.median(taken):.2f}")
-    return table, ""
+        table.add(name, len(tally), f"{min(taken):.2f}", f"{np.median(taken):.2f}")
+    return str(table)
 
 
-def bumps(units: int = 16384) -> Table:
-    """How many nats `units` counts tell the least favourable prior on [0, 50] from priors without atoms.
-
-    These are made of bumps, uniform in u = 2 sqrt(theta), with weights that EM brings close to it; less is possible.
-    """
-    table = Table("width of the bumps, in deviations of the noise", f"nats in {units:,} units")
-    truth, x = LeastFavourable().draw(np.random.default_rng(0)), np.arange(150)
-    scale = np.exp(xlogy(x, x) - x - gammaln(x + 1))
-    marginal = scale * (truth.weights @ likelihood(x, truth.atoms))
-    for width in (0.25, 0.5, 1.0):
-        centre = np.arange(width / 2, 2 * np.sqrt(truth.atoms[-1]) + 1, 0.02)
-        parts = [likelihood(x, (centre + width * part) ** 2 / 4) for part in np.linspace(-0.5, 0.5, 21)]
-        kernel, weights = scale * np.mean(parts, axis=0), np.full(len(centre), 1 / len(centre))
-        for _ in range(10_000):
-            weights *= kernel @ (marginal / (weights @ kernel))
-        table.add(width, f"{units * float(marginal @ np.log(marginal / (weights @ kernel))):.2f}")
-    return table
-
-
-SECTIONS = {
-    "arena": (arena, 400),
-    "coverage": (coverage, 200),
-    "few": (few, 200),
-    "exposure": (exposure, 40),
-    "large": (large, 20),
+SECTIONS: dict[str, tuple[str, Callable[[Estimator, int], str], int]] = {
+    "everyday": (
+        "Everyday rates: regret over the better of `gamma` and `npmle-em`, by fourteen priors, and 90 % intervals",
+        everyday,
+        40,
+    ),
+    "channels": ("Effects and proportions: regret beside ebnm, NPMLE and beta-binomial on the same data", channels, 12),
+    "means": ("Johnstone and Silverman's thousand means: sums of squared errors", means, 40),
+    "halves": ("Batting averages: squared error of the second half, over that of the first half's average", halves, 1),
+    "paper": ("The paper's worlds on [0, 50]: regret beside the best published network or NPMLE", paper, 400),
+    "large": ("Large samples: regret", large, 20),
+    "time": ("Time: one tally, one thread, the whole estimator", clock, 200),
 }
-"""What is measured, and on how many tallies or priors per cell unless told otherwise."""
+
+
+INTRODUCTION = """A transformer over a grid of candidate thetas that reads a prior off a table: counts with any
+exposures, successes out of any trials, effects with any standard errors. It is the default method. How it works:
+`docs/priorformer.md`; how it was trained: `ebformer train priorformer`, `docs/training.md`. Written by
+`benchmarks/priorformer.py card`."""
+HELD_OUT = """Held out: the multinomial and the least favourable world, ebnm's data, all real data. Worlds and shares
+were chosen on tallies of other priors and seeds than these."""
 
 
 def card(network: Priorformer) -> str:
     """The model card, every figure measured now."""
     weights = network.network.weights
-    summary = recipe_from(weights.provenance["recipe"]).summary()
-    tables = {name: measure(network, count) for name, (measure, count) in SECTIONS.items()}
-    times = clock(network, 200)[0]
-    return f"""# priorformer
-
-A transformer over a grid of candidate rates that reads a prior off a tally of Poisson counts, with any exposures.
-How it works: `docs/priorformer.md`. It is the default method. Written by `benchmarks/priorformer.py card`.
-
-{identity(weights, summary)}
-
-Never seen: the multinomial world, least favourable priors.
-
-## Regret on [0, 50], beside the best of T24r, L24r (the published networks), exact and early-stopped NPMLE
-
-Same tallies, {SECTIONS["arena"][1]} per cell, 95 % interval of the ratio from paired differences. The multinomial
-world counts as **covered in training**: Dirichlet processes of concentration 500 on [0, 50] are its near kin. The least
-favourable one is zero-shot, but the combs among the edged priors resemble it. No arena tally was trained on, but the
-mix of training worlds was changed several times after a look at this table, so other seeds are the fairer test.
-
-{tables["arena"][0]}
-
-The goal is a ratio of at most 0.85 with the upper end below 1. {tables["arena"][1]}
-
-## Calibration
-
-How often theta lies in the central interval, in percent, {SECTIONS["coverage"][1]} fresh priors per cell, exactly
-given each tally. "Plain" is the closed interval between two quantiles; an oracle whose prior is discrete covers more
-than it says with it, because its quantiles sit on atoms. Where it sits on seven atoms nobody can follow: no sample of
-this size tells seven atoms from seven bumps (docs/priorformer.md).
-
-{tables["coverage"][0]}
-
-{tables["coverage"][1]}
-
-After a handful of units the 90 % interval holds theta so often, in percent by randomised PIT,
-{SECTIONS["few"][1]} fresh priors per cell:
-
-{tables["few"][0]}
-
-## Unequal exposure, log-uniform over two decades
-
-{SECTIONS["exposure"][1]} fresh priors on [0, 50] per cell.
-
-{tables["exposure"][0]}
-
-## Large samples
-
-{SECTIONS["large"][1]} fresh priors per cell.
-
-{tables["large"][0]}
-
-## Time
-
-One tally, one thread, the whole estimator.
-
-{times}
-"""
+    made, config = weights.provenance, weights.config
+    parts = [f"## {title}\n\n{measure(network, tables)}" for title, measure, tables in SECTIONS.values()]
+    facts = {
+        "network": f"{config.blocks} blocks, width {config.width}, {config.heads} heads, {config.em_steps} EM steps",
+        "parameters": f"{config.parameters:,}",
+        "steps": f"{made.get('steps', 0):,}",
+        "measured": f"{datetime.date.today()}, the first look of these weights at `shared/arena`",
+        "SHA-256": f"`{weights.sha256}`",
+    }
+    lines = "\n".join(f"| {name} | {fact} |" for name, fact in facts.items())
+    return (
+        "\n\n".join(
+            [
+                "# priorformer",
+                INTRODUCTION,
+                f"| | |\n| --- | --- |\n{lines}",
+                HELD_OUT,
+                *parts,
+            ]
+        )
+        + "\n"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=[*SECTIONS, "time", "bumps", "card"])
-    parser.add_argument("--priors", type=int, help="per cell")
+    parser.add_argument("what", choices=[*SECTIONS, "card"])
+    parser.add_argument("--tables", type=int, help="per cell")
     parser.add_argument("--weights", type=Path, help="a file of weights instead of the shipped one")
     given = parser.parse_args()
     network = Priorformer.load(given.weights) if given.weights else Priorformer()
     if given.what == "card":
         (zoo.FOLDER / "priorformer.md").write_text(card(network), encoding="utf-8")
-    elif given.what == "time":
-        clock(network, 200)
-    elif given.what == "bumps":
-        bumps()
-    else:
-        measure, count = SECTIONS[given.what]
-        print(measure(network, given.priors or count)[1])
+        return
+    _, measure, tables = SECTIONS[given.what]
+    measure(network, given.tables or tables)
 
 
 if __name__ == "__main__":

@@ -407,7 +407,7 @@ def test_priorformer_in_c_answers_as_numpy_in_double_precision_after_every_block
             PriorformerNetwork(weights, kind),
             (Likelihood.of(on, x, np.ones(len(x)), kind), share.astype(kind)),
         )
-        answers.append(network.answers(*given, float(n), on.edges(), *network.start(*given, float(n))))
+        answers.append(network.answers(*given, float(n), on.edges(), *network.start(on, *given, float(n))))
     found, exact = answers
     assert len(found) == weights.config.blocks
     for ours, numpys in zip(np.exp(found.astype(np.float64)), np.exp(exact), strict=True):

@@ -175,7 +175,7 @@ class Grid:
         """u and theta of the atoms, or of `finer` points for each; the outermost are the ends of the domain."""
         step = SPACING / finer
         index = np.arange(self.first * PER_CELL * finer, self.last * PER_CELL * finer) - (finer - 1) / 2
-        u = self.start + step * index
+        u = np.asarray(self.start + step * index, dtype=np.float64)
         theta = self.theta_at(u)
         if self.low == 0.0:
             theta[u < LOWEST + SPACING / 2] = self.channel.domain[0]
@@ -194,11 +194,27 @@ class Grid:
         """
         return self.atoms()[1]
 
+    @cached_property
+    def inner(self) -> NDArray[np.bool_]:
+        """Which atoms are no ends of the domain."""
+        low, high = self.channel.domain
+        return np.asarray((self.theta > low) & (self.theta < high))
+
+    def conjugate_family(self) -> tuple[Floats, Floats]:
+        """The conjugate priors as an exponential family on the atoms: log base weights [a], statistics [2, a].
+
+        Ends of the domain have no density: their base weight is 0.
+        """
+        theta = np.where(self.inner, self.theta, self.theta[self.inner][0])
+        with np.errstate(divide="ignore"):
+            base = np.log(np.where(self.inner, np.maximum(np.gradient(self.theta), 1e-300), 0.0))
+        return base, self.channel.sufficient(theta)
+
     def edges(self) -> Floats:
         """How near the ends of the domain lie to the middle of every cell: [8, cells], 4 for either end."""
         u = self.start + WIDTH * np.arange(self.first, self.last) + SPACING * (PER_CELL - 1) / 2
-        below = u if self.low == 0.0 else np.full(u.shape, np.inf)
-        return np.stack([felt for end in (below, self.length - u) for felt in _felt(end)])
+        below = np.asarray(u, dtype=np.float64) if self.low == 0.0 else np.full(u.shape, np.inf)
+        return np.stack([felt for end in (below, np.asarray(self.length - u)) for felt in _felt(end)])
 
     def reflected_edges(self) -> Floats:
         """`edges`, the other way round."""

@@ -1,7 +1,8 @@
 """priorformer: a transformer over a grid of candidate thetas whose answer is a prior.
 
 Two tracks of log-weights over the same atoms run side by side. One is accelerated EM, which on its own would converge
-to the nonparametric maximum likelihood estimate. The other is the network's: each of its blocks reads both tracks and
+to the nonparametric maximum likelihood estimate. The other is the network's, which begins near the conjugate prior of
+greatest likelihood: each of its blocks reads both tracks and
 their EM factors D_j = sum_k (N_k / n) p(x_k | theta_j) / f(x_k), lets every cell of four atoms attend to the cells near
 it, and moves each log-weight along log D_j, towards the EM track, and by a learned amount. The data enter through the
 likelihood alone, so one network serves every channel, whatever is known of the units; what it costs depends on the
@@ -14,7 +15,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from ebformer.binning import coarsened
 from ebformer.errors import InputError
 from ebformer.networks import kernels
+from ebformer.networks.conjugate_start import conjugate_start
 from ebformer.networks.constants import (
     GAP_UNIT,
     LARGEST_GAP,
@@ -40,6 +42,7 @@ from ebformer.networks.em_track import (
 )
 from ebformer.networks.grid import SPACING, Grid, Likelihood
 from ebformer.networks.priorformer_block import PriorformerBlock, PriorformerConfig
+from ebformer.networks.rare import at_an_end, mean_in_agreement
 from ebformer.networks.weights import Weights
 from ebformer.prior import GridPrior
 from ebformer.tally import Tally
@@ -53,8 +56,6 @@ LEAST_MASS, LEAST_LOG_NEAR, LOG_N_UNIT = 1e-9, -3.0, 10.0
 divided by."""
 LEAST_VARIANCE = 0.05
 """Added to the variance of a unit's p(x | theta_j) / f(x), which may be nearly 0."""
-RARE = 0.02
-"""Mean counts below this were hardly seen in training."""
 MANY = 1e5
 """Units, beyond which the likelihood may object to the answer."""
 POLISH, MOST_POLISH, WORTHWHILE = 20, 200, 6.0
@@ -67,6 +68,19 @@ FEW, SEVERAL = 512, 1600
 """Distinct observations of up to MANY units, and of more, that a network reads; the others are binned."""
 LARGEST_GRID = 2**17
 """Cells; enough for counts from 0 to a thousand million."""
+
+
+class Start(NamedTuple):
+    """Where both tracks begin."""
+
+    own: Array
+    """[a] the network's own,"""
+    em: Array
+    """[a] and EM's;"""
+    precision: Array
+    """[a] one over the standard error of D there;"""
+    track: Array
+    """[blocks, a] what EM reaches beside every block."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +105,8 @@ class PriorformerNetwork:
         of their own, so that other units or another origin change nothing but the units and the origin of the answer.
         """
         channel = tally.channel
+        if (ending := at_an_end(tally)) is not None:
+            return ending
         x, known, origin, scale = channel.reduced(tally.x, tally.known, tally.multiplicity)
         x, known, count = condensed(rounded(x), known.astype(np.float32).astype(np.float64), tally)
         grid = Grid.of(channel, x, known, count)
@@ -110,7 +126,7 @@ class PriorformerNetwork:
         order, n = Likelihood.order(grid, x, known), float(count.sum())
         likelihood = Likelihood.of(grid, x[order], known[order], self.dtype)
         share: Array = (count[order] / n).astype(self.dtype)
-        started = self.start(likelihood, share, n)
+        started = self.start(grid, likelihood, share, n)
         answer = np.exp(self.answers(likelihood, share, n, grid.edges(), *started)[-1].astype(np.float64))
         if grid.mirrored:
             turned = (np.ascontiguousarray(each[..., ::-1]) for each in started)
@@ -119,19 +135,28 @@ class PriorformerNetwork:
         weights = smoothed(grid, answer, n)
         return polished(likelihood, share, n, weights) if n > MANY else weights
 
-    def start(self, likelihood: Likelihood, share: Array, n: float) -> tuple[Array, Array, Array]:
-        """Where both tracks begin [a], the precision of D there [a], and EM's track beside every block [blocks, a]."""
+    def start(self, grid: Grid, likelihood: Likelihood, share: Array, n: float) -> Start:
+        """Where both tracks begin, and what EM reaches beside every block."""
         flat: Array = np.full(likelihood.shape[1], -math.log(likelihood.shape[1]), dtype=self.dtype)
-        start = flat + np.log(em_factor(likelihood, share, flat)[2])
-        precision = self.precision(likelihood, share, start, min(n, math.exp(LARGEST_LOG_N)))
-        return start, precision, EmTrack(likelihood, share, start).along(len(self.blocks), self.weights.config.em_steps)
+        em = flat + np.log(em_factor(likelihood, share, flat)[2])
+        precision = self.precision(likelihood, share, em, min(n, math.exp(LARGEST_LOG_N)))
+        track = EmTrack(likelihood, share, em).along(len(self.blocks), self.weights.config.em_steps)
+        return Start(conjugate_start(grid, likelihood, share, em), em, precision, track)
 
     def answers(
-        self, likelihood: Likelihood, share: Array, n: float, edges: Array, start: Array, precision: Array, track: Array
+        self,
+        likelihood: Likelihood,
+        share: Array,
+        n: float,
+        edges: Array,
+        own: Array,
+        em: Array,
+        precision: Array,
+        track: Array,
     ) -> Array:
-        """Log-weights of the atoms after every block, [blocks, a]."""
+        """Log-weights of the atoms after every block, [blocks, a]; the last four are a `Start`."""
         log_n = min(math.log(n), LARGEST_LOG_N)
-        given = likelihood, share, start, precision, track, self.static_features(start, log_n, edges), log_n
+        given = likelihood, share, own, precision, track, self.static_features(em, log_n, edges), log_n
         found = self.answers_compiled(*given)
         return np.stack(list(self.answers_in_numpy(*given))) if found is None else found
 
@@ -250,20 +275,3 @@ def polished(likelihood: Likelihood, share: Array, n: float, weights: Array) -> 
             break
         weights, reached = further / further.sum(), level
     return weights
-
-
-def mean_in_agreement(mean: float, x: Array, count: Array) -> float:
-    """The factor that brings the mean of a prior within one standard error of the mean count, where events are rare.
-
-    Below RARE the network was hardly trained: the shape of the prior is then a guess, but its mean is not.
-
-    >>> mean_in_agreement(5.0, np.array([4]), np.array([9])), mean_in_agreement(1e-3, np.array([0]), np.array([10**9]))
-    (1.0, 1e-06)
-    """
-    n = int(count.sum())
-    observed = float(count @ x) / n
-    if observed >= RARE:
-        return 1.0
-    variance = max(float(count @ (x - observed) ** 2) / n, 1.0 / n)
-    error = math.sqrt(variance / n)
-    return min(max(mean, observed - error), observed + error) / mean

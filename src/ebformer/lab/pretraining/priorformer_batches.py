@@ -88,7 +88,9 @@ class GridBatch:
     """[b] the name of the world of each prior."""
 
 
-def make_batch(rng: np.random.Generator, setting: Setting, drawn: list[tuple[str, Shape]]) -> GridBatch | None:
+def make_batch(
+    rng: np.random.Generator, setting: Setting, drawn: list[tuple[str, Shape]], leaders: int = 2
+) -> GridBatch | None:
     """Draw one tally from each prior, given with the name of its world; None where too few fit on a grid."""
     whole = Grid.whole(setting.channel, setting.known, setting.units)
     shapes = [trimmed(*shape, TAIL / setting.n) for _, shape in drawn]
@@ -124,7 +126,7 @@ def make_batch(rng: np.random.Generator, setting: Setting, drawn: list[tuple[str
     tally, bayes, stretch = tally[np.ix_(kept, seen)], bayes[np.ix_(kept, seen)], stretch[kept]
     grid = replace(whole, first=int(stretch[:, 0].min()), last=int(stretch[:, 1].max()))
     total = tally.sum(axis=1, keepdims=True)
-    picked = np.stack([picks(rng, row, estimate) for row, estimate in zip(tally, bayes, strict=True)])
+    picked = np.stack([picks(rng, row, estimate, leaders) for row, estimate in zip(tally, bayes, strict=True)])
     posterior = np.stack([priors[level[seen[one]], b] for b, row in zip(kept, picked, strict=True) for one in row])
     posterior *= likelihood[seen[picked.ravel()]]
     posterior /= posterior.sum(axis=-1, keepdims=True)
@@ -223,12 +225,12 @@ def noise_variance(grid: Grid, theta: Floats) -> Floats:
     return np.asarray((grid.theta_at(v + 0.05) - grid.theta_at(v - 0.05)) / 0.1) ** 2
 
 
-def picks(rng: np.random.Generator, row: Floats, estimate: Floats) -> NDArray[np.int64]:
-    """PICKS observations of a tally: the leader, one of the leading tenth, and others at random."""
+def picks(rng: np.random.Generator, row: Floats, estimate: Floats, leaders: int) -> NDArray[np.int64]:
+    """PICKS observations of a tally: the leader, others of the leading tenth, and others at random."""
     order = np.argsort(np.where(row > 0, estimate, -np.inf))[::-1]
     leading = order[: 1 + int(np.searchsorted(np.cumsum(row[order]), row.sum() / 10))]
-    one = rng.choice(leading, p=row[leading] / row[leading].sum())
-    return np.concatenate([[order[0], one], rng.choice(len(row), PICKS - 2, p=row / row.sum())])
+    some = rng.choice(leading, leaders - 1, p=row[leading] / row[leading].sum())
+    return np.concatenate([order[:1], some, rng.choice(len(row), PICKS - leaders, p=row / row.sum())])
 
 
 def distribution(fine: Floats, on: Grid, grid: Grid) -> Floats:

@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ebformer.lab.pretraining.priorformer_batches import GridBatch
+from ebformer.networks.constants import PER_CELL
 from ebformer.networks.grid import SPACING
+
+LEAST_CELL = 1e-7
+"""Less mass than this in a cell is as good as none."""
 
 
 def regret(batch: GridBatch, log_weights: Tensor) -> Tensor:
@@ -23,14 +27,33 @@ def regret(batch: GridBatch, log_weights: Tensor) -> Tensor:
     return (batch.share * (estimate - batch.bayes).square()).sum(-1) / typical
 
 
-def posterior_distance(batch: GridBatch, log_weights: Tensor) -> Tensor:
+def answered(batch: GridBatch, log_weights: Tensor) -> Tensor:
+    """The distribution functions of theta that the answers give the picked units, [b, PICKS, a]."""
+    mass = log_weights.exp()[:, None, :] * batch.likelihood.T[batch.picked]
+    return (mass / mass.sum(-1, keepdim=True)).cumsum(-1)
+
+
+def posterior_distance(batch: GridBatch, posterior: Tensor) -> Tensor:
     """The integrated squared difference of posterior distribution functions, averaged over the picked units: [b].
 
     This is the excess of the continuous ranked probability score, a proper score, in units of the noise.
     """
-    mass = log_weights.exp()[:, None, :] * batch.likelihood.T[batch.picked]
-    answered = (mass / mass.sum(-1, keepdim=True)).cumsum(-1)
-    return SPACING * (answered - batch.posterior).square().sum(-1).mean(-1)
+    return SPACING * (posterior - batch.posterior).square().sum(-1).mean(-1)
+
+
+def posterior_divergence(batch: GridBatch, posterior: Tensor) -> Tensor:
+    """The divergence of answered from exact posteriors, sum p log(p / q) over cells, averaged over picked units: [b].
+
+    This is the excess of the logarithmic score: a theta where the answer has no mass is not forgiven.
+    """
+    p, q = (cells(each) for each in (batch.posterior, posterior))
+    return (p * (p.log() - q.log())).sum(-1).mean(-1).clamp_min(0.0)
+
+
+def cells(distribution: Tensor) -> Tensor:
+    """A distribution function at the atoms [..., a] as the mass of every cell [..., j], LEAST_CELL at least."""
+    ends = distribution[..., PER_CELL - 1 :: PER_CELL]
+    return torch.diff(ends, dim=-1, prepend=torch.zeros_like(ends[..., :1])).clamp_min(LEAST_CELL)
 
 
 def root_mean(values: Tensor, world: NDArray[np.str_]) -> Tensor:

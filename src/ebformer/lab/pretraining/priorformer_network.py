@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ebformer.lab.pretraining.priorformer_batches import GridBatch
+from ebformer.networks.conjugate_start import CONJUGATE_SHARE, CONJUGATE_STEPS, LEAST_CURVATURE
 from ebformer.networks.constants import (
     GAP_UNIT,
     LARGEST_GAP,
@@ -61,8 +62,8 @@ class BlockModule(nn.Module):
         self.down = nn.Linear(4 * d, d, bias=False)
         self.head = nn.Linear(d, 3 * PER_CELL)
         nn.init.zeros_(self.head.weight)
-        with torch.no_grad():  # untrained, a block makes an EM step and a small move towards the EM track
-            self.head.bias.copy_(torch.tensor([0.0, -2.0, 0.0]).repeat_interleave(PER_CELL))
+        with torch.no_grad():  # untrained, a block makes a third of an EM step and a small move towards the EM track
+            self.head.bias.copy_(torch.tensor([-0.7, -3.0, 0.0]).repeat_interleave(PER_CELL))
 
     def forward(self, h: Tensor, features: Tensor, far: Tensor, distance: Tensor) -> tuple[Tensor, Tensor]:
         b, j, d = h.shape
@@ -109,7 +110,7 @@ class PriorformerModule(nn.Module):
             precision = torch.sqrt(log_n.exp() / (variance + LEAST_VARIANCE))
             velocity, run = torch.zeros_like(em), torch.zeros(b, 1)
             static = self.static_features(batch, em, log_n)
-        own = em
+            own = conjugate_start(batch, em)
         h = torch.zeros(b, j, self.config.width)
         answers = []
         for block in self.blocks:
@@ -159,6 +160,43 @@ def smoothed(batch: GridBatch, log_weights: Tensor) -> Tensor:
     moved = (F.pad(shared[:, :-1], (1, 0)) + F.pad(shared[:, 1:], (0, 1))) * inner
     result = (weights - 2.0 * shared + moved) * inside
     return (result / result.sum(-1, keepdim=True)).clamp_min(math.exp(LOWEST_LOG_WEIGHT)).log()
+
+
+def conjugate_start(batch: GridBatch, flat_start: Tensor) -> Tensor:
+    """`networks.conjugate_start` for every tally within its own cells: log-weights [b, a]."""
+    base, statistics = (torch.as_tensor(each, dtype=torch.float64) for each in batch.grid.conjugate_family())
+    inside = batch.inside.repeat_interleave(PER_CELL, 1)
+    allowed = (inside & torch.as_tensor(batch.grid.inner)).double()
+    base = base.where(allowed > 0, -torch.inf)  # [b, a]
+    begun = torch.softmax(flat_start.double(), -1)
+    inner = begun * allowed
+    inner = inner / inner.sum(-1, keepdim=True)
+    around = statistics - torch.einsum("ba,ca->bc", inner, statistics)[..., None]  # [b, 2, a]
+    covariance = torch.einsum("ba,bca,bda->bcd", inner, around, around)
+    covariance = (
+        covariance + 1e-6 * torch.diag_embed(covariance.diagonal(dim1=1, dim2=2)) + 1e-30 * torch.eye(2).double()
+    )
+    statistics = torch.linalg.solve(torch.linalg.cholesky(covariance), around) * allowed[:, None]
+    design = torch.cat([torch.ones_like(base)[:, None], statistics], 1)  # [b, 3, a]
+    above = torch.where(inner > 0, flat_start.double() - base, 0.0)
+    normal = torch.einsum("ba,bca,bda->bcd", inner, design, design) + 1e-6 * torch.eye(3).double()
+    eta = torch.linalg.solve(normal, torch.einsum("ba,bca,ba->bc", inner, design, above))[:, 1:]
+    share = batch.share.double()
+    for _ in range(CONJUGATE_STEPS):
+        weights = torch.softmax(base + torch.einsum("bc,bca->ba", eta, statistics), -1)
+        rows = torch.cat([weights[:, None], weights[:, None] * statistics], 1).float() @ batch.likelihood
+        mean = torch.einsum("bca,ba->bc", statistics, weights)
+        scores = (rows[:, 1:] / rows[:, :1]).double() - mean[..., None]  # [b, 2, m]
+        around = statistics - mean[..., None]
+        spread = torch.einsum("ba,bca,bda->bcd", weights, around, around)
+        curvature = torch.einsum("bm,bcm,bdm->bcd", share, scores, scores)
+        curvature = curvature + LEAST_CURVATURE * (spread + 1e-6 * torch.eye(2).double())
+        step = torch.linalg.solve(curvature, torch.einsum("bcm,bm->bc", scores, share))
+        length = torch.einsum("bc,bcd,bd->b", step, spread, step).sqrt()
+        eta = eta + step / length.clamp_min(1.0)[:, None]
+    weights = torch.softmax(base + torch.einsum("bc,bca->ba", eta, statistics), -1)
+    mixed = (CONJUGATE_SHARE * weights + (1.0 - CONJUGATE_SHARE) * begun).log().float()
+    return mixed.where(inside, LOWEST_LOG_WEIGHT + FAR)
 
 
 def accelerated_em(

@@ -19,7 +19,13 @@ from ebformer.estimators.base import Estimator
 from ebformer.estimators.priorformer import Priorformer
 from ebformer.lab.pretraining.loop import Row, Task
 from ebformer.lab.pretraining.priorformer_batches import FEWEST, GridBatch, Setting, make_batch
-from ebformer.lab.pretraining.priorformer_loss import posterior_distance, regret, root_mean
+from ebformer.lab.pretraining.priorformer_loss import (
+    answered,
+    posterior_distance,
+    posterior_divergence,
+    regret,
+    root_mean,
+)
 from ebformer.lab.pretraining.priorformer_network import PriorformerModule, grown
 from ebformer.lab.pretraining.priorformer_studies import STUDIES, Study
 from ebformer.lab.pretraining.recipe import Arrays, Recipe, training_from
@@ -61,7 +67,11 @@ class PriorformerRecipe(Recipe[GridBatch, PriorformerModule]):
     n_power: float = 0.25
     """A step counts in proportion to max(n, 64)^n_power: roots of regrets fall with n faster than that."""
     posterior_weight: float = 2.0
-    """Weight of the distance between answered and exact posteriors, relative to the distance between their means."""
+    """Weight of the distance between answered and exact posteriors, relative to the distance between their means,"""
+    divergence_weight: float = 0.0
+    """and of their divergence, which tells whether thetas are where the answer has none."""
+    leaders: int = 2
+    """Of the units of a tally whose posteriors are compared, the one that leads and others of the leading tenth."""
 
     def __post_init__(self) -> None:
         if not self.studies:
@@ -107,7 +117,7 @@ class PriorformerRecipe(Recipe[GridBatch, PriorformerModule]):
                 atoms, weights = world_named(name).sample(rng, tops, 4)
                 atoms = study.turned(rng, atoms)
                 drawn += [(name, (row[mass > 0], mass[mass > 0])) for row, mass in zip(atoms, weights, strict=True)]
-        return make_batch(rng, setting, drawn)
+        return make_batch(rng, setting, drawn, self.leaders)
 
     def loss(self, network: PriorformerModule, batch: GridBatch) -> Tensor:
         """Root mean regret of each world's tallies, every block's answer counted, plus the distance of posteriors.
@@ -119,7 +129,10 @@ class PriorformerRecipe(Recipe[GridBatch, PriorformerModule]):
         total = torch.zeros(())
         for back, answer in enumerate(reversed(answers)):
             total = total + self.discount**back * root_mean(regret(batch, answer), batch.world)
-        total = total + self.posterior_weight * root_mean(posterior_distance(batch, answers[-1]), batch.world)
+        posterior = answered(batch, answers[-1])
+        total = total + self.posterior_weight * root_mean(posterior_distance(batch, posterior), batch.world)
+        if self.divergence_weight:
+            total = total + self.divergence_weight * root_mean(posterior_divergence(batch, posterior), batch.world)
         return total * (batch.n.mean().clamp_min(LEAST_N) / 512) ** self.n_power
 
     def task(self) -> Task[GridBatch, PriorformerModule]:

@@ -32,8 +32,8 @@ def bell(rng: np.random.Generator, size: float) -> Floats:
     """Quantiles of a symmetric law: normal, Laplace, Student's t."""
     kind, spread = rng.integers(4), size * float(log_uniform(rng, 0.05, 0.6))
     if kind < 2:
-        return spread * shapes.normal()
-    return spread * (shapes.laplace() if kind == 2 else shapes.student(log_uniform(rng, 1.5, 10.0)))
+        return np.asarray(spread * shapes.normal())
+    return np.asarray(spread * (shapes.laplace() if kind == 2 else shapes.student(log_uniform(rng, 1.5, 10.0))))
 
 
 @dataclass(frozen=True)

@@ -50,11 +50,11 @@ def heavy(rng: np.random.Generator) -> Floats:
     if kind < 2:
         return np.asarray(size * np.exp(shapes.normal() * log_uniform(rng, 0.05, 1.5)))
     if kind == 2:
-        return size * shapes.weibull(log_uniform(rng, 0.5, 4.0))
+        return np.asarray(size * shapes.weibull(log_uniform(rng, 0.5, 4.0)))
     if kind == 3:
-        return 0.5 * size * shapes.pareto(log_uniform(rng, 1.0, 6.0))
+        return np.asarray(0.5 * size * shapes.pareto(log_uniform(rng, 1.0, 6.0)))
     start = rng.random()
-    return size * (start + (1 - start) * shapes.weibull(1.0))
+    return np.asarray(size * (start + (1 - start) * shapes.weibull(1.0)))
 
 
 @dataclass(frozen=True)
