@@ -18,7 +18,12 @@ from ebformer.lab.pretraining.priorformer_batches import (  # noqa: E402
     leaning,
     make_batch,
 )
-from ebformer.lab.pretraining.priorformer_loss import posterior_distance, regret  # noqa: E402
+from ebformer.lab.pretraining.priorformer_loss import (  # noqa: E402
+    answered,
+    posterior_distance,
+    posterior_divergence,
+    regret,
+)
 from ebformer.lab.worlds.shapes import trimmed  # noqa: E402
 from ebformer.networks.constants import PER_CELL  # noqa: E402
 from ebformer.networks.grid import Grid  # noqa: E402
@@ -57,7 +62,11 @@ def test_nothing_is_lost_for_the_prior_itself(given) -> None:
     for atom, weight in zip(*prior, strict=True):
         weights[:, int(torch.argmin((batch.theta - atom).abs()))] = weight
     assert float(regret(batch, weights.log()).max()) < 1e-8
-    assert float(posterior_distance(batch, weights.log()).max()) < 1e-8
+    posteriors = answered(batch, weights.log())
+    assert float(posterior_distance(batch, posteriors).max()) < 1e-8
+    assert float(posterior_divergence(batch, posteriors).max()) < 1e-4
+    flat = answered(batch, torch.full_like(weights, -np.log(weights.shape[1])))
+    assert float(posterior_divergence(batch, flat).min()) > 0.1
 
 
 def test_a_tally_has_all_its_units_and_no_impossible_observation() -> None:

@@ -41,7 +41,7 @@ def in_numpy(network: PriorformerModule, batch: GridBatch, b: int) -> tuple[Grid
     order = Likelihood.order(grid, x, known)
     likelihood = Likelihood.of(grid, x[order], known[order], np.float32)
     share = (count[order] / n).astype(np.float32)
-    answers = ready.answers(likelihood, share, n, grid.edges(), *ready.start(likelihood, share, n))
+    answers = ready.answers(likelihood, share, n, grid.edges(), *ready.start(grid, likelihood, share, n))
     return grid, smoothed(grid, np.exp(answers[-1].astype(np.float64)), n)
 
 
@@ -57,7 +57,7 @@ def test_numpy_forward_is_the_torch_twin(setting) -> None:
         inside = np.repeat(batch.inside[b].numpy(), PER_CELL)
         grid, weights = in_numpy(network, batch, b)
         np.testing.assert_allclose(grid.theta, batch.theta.numpy()[inside], rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(weights, answer[inside], atol=2e-5)
+        np.testing.assert_allclose(weights, answer[inside], rtol=5e-4, atol=2e-5)
         assert answer[~inside].sum() < 1e-12
         widths.add(len(weights))
     assert len(widths) > 1  # or the tallies would not have had different grids
