@@ -67,6 +67,38 @@ def test_mistakes_are_named(arguments, complaint):
         invoke("--priors", "1", "--workers", "1", *arguments)
 
 
+def test_every_world_of_rates_is_drawn_from_and_others_are_refused():
+    done = invoke(
+        "--world",
+        "tails,groups,coarse-dirichlet",
+        "--n",
+        "40",
+        "--priors",
+        "1",
+        "--estimators",
+        "mle,gamma",
+        "--workers",
+        "1",
+    )
+    assert done.exit_code == 0
+    assert "coarse-dirichlet 40" in done.output
+    own = invoke(
+        "--world",
+        "ebformer.lab.worlds.rates:Few",
+        "--n",
+        "40",
+        "--priors",
+        "1",
+        "--estimators",
+        "mle",
+        "--workers",
+        "1",
+    )
+    assert "few 40" in own.output
+    with pytest.raises(InputError, match="sparse is a world of the normal channel"):
+        invoke("--world", "sparse", "--estimators", "mle")
+
+
 def test_a_space_after_a_comma_changes_nothing():
     def played(worlds, sizes, names):
         return invoke(

@@ -33,8 +33,8 @@ class Gammas(Shapes):
 class Tails(Shapes):
     """Log-normal, Weibull, Pareto and shifted exponential laws, whose tails are heavier than a gamma law's, or lighter.
 
-    >>> prior = Tails(theta_max=10.0).draw(np.random.default_rng(0))
-    >>> bool(prior.atoms[-1] > 10.0)
+    >>> priors = Tails(theta_max=10.0).draw_many(np.random.default_rng(0), 3)
+    >>> bool(priors.atoms.max() > 10.0)
     True
     """
 
