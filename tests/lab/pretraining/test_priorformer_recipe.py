@@ -17,14 +17,19 @@ from ebformer.errors import InputError  # noqa: E402
 from ebformer.lab.pretraining import runs  # noqa: E402
 from ebformer.lab.pretraining.loop import Task, train  # noqa: E402
 from ebformer.lab.pretraining.priorformer_legs import LEGS  # noqa: E402
-from ebformer.lab.pretraining.priorformer_recipe import PriorformerRecipe, sample_size  # noqa: E402
+from ebformer.lab.pretraining.priorformer_recipe import sample_size  # noqa: E402
 from ebformer.lab.pretraining.recipes import RECIPES, recipe_from  # noqa: E402
 from ebformer.lab.worlds import world_named  # noqa: E402
 from ebformer.networks import weights as weights_file  # noqa: E402
 from ebformer.networks.priorformer_block import PriorformerConfig  # noqa: E402
 
-SMALL: PriorformerRecipe = replace(
-    LEGS["priorformer-smoke"].on(["gammas", "bells", "betas"]), tallies=8, sizes=((10, 300, 1.0),)
+SMOKE = LEGS["priorformer-smoke"]
+ONE_WORLD = zip(SMOKE.studies, ("gammas", "bells", "betas"), strict=True)
+SMALL = replace(
+    SMOKE,
+    tallies=8,
+    studies=tuple(replace(study, worlds={world: (8, 8, 8)}) for study, world in ONE_WORLD),
+    sizes=((10, 300, 1.0),),
 ).planned(steps=6)
 
 
@@ -69,6 +74,7 @@ def test_sample_sizes_follow_their_law() -> None:
         ({"sizes": [[5, 64, 0.5]]}, "sizes add up to 0.5"),
         ({"sizes": [[64, 5, 1.0]]}, "from 64 to 5"),
         ({"tallies": 3}, "3 tallies"),
+        ({"tallies": 9}, "share 8 tallies of a step: let them share 9"),
         ({"momentum": 1}, "momentum"),
         ({"studies": [{"channel": "poisson", "chance": 1.0, "unequal": 0.0, "worlds": {"bells": [4, 4, 4]}}]}, "bells"),
         ({"studies": [{"channel": "gamma", "chance": 1.0, "unequal": 0.0, "worlds": {}}]}, "channel 'gamma'"),
@@ -83,7 +89,7 @@ def test_other_worlds_keep_the_channels_in_proportion() -> None:
     recipe = LEGS["priorformer"].on(["sparse", "tails", "few"])
     assert [study.channel for study in recipe.studies] == ["poisson", "normal"]
     assert recipe.studies[0].chance == pytest.approx(0.5 / 0.77)
-    assert set(recipe.studies[0].worlds) == {"tails", "few"}
+    assert recipe.studies[0].worlds == {"tails": (16, 16, 16), "few": (16, 16, 16)}
     with pytest.raises(InputError, match="betas is a world of the binomial channel"):
         recipe.on(["betas"])
 

@@ -46,12 +46,11 @@ def identity(weights: Weights[Any], summary: Mapping[str, str]) -> str:
         else "fresh weights",
         "training": f"{made['steps']:,} steps of {recipe['tallies']} tallies, seed {training['seed']}",
         "earlier legs": ", ".join(f"{name} {leg['steps']:,} steps" for name, leg in legs.items()) or "none",
-        "cost": f"{minutes:.0f} minutes by the clock and {core:.0f} of processor time, all legs",
+        "cost": f"{minutes:.1f} minutes by the clock and {core:.1f} of processor time, all legs",
         "code": ", ".join(f"{name} {version or 'unknown'}" for name, version in (made["code"] or {}).items()),
+        **{f"{what} in all legs": f"{low:,.0f} to {high:,.0f}" for what, (low, high) in made["range"].items()},
         "SHA-256": f"`{weights.sha256}`",
     }
-    for what, bounds in made["range"].items():
-        rows |= {f"{what} in training": f"{bounds[0]:,.0f} to {bounds[1]:,.0f}"}
     return "\n".join(["| | |", "| --- | --- |", *(f"| {what} | {told} |" for what, told in rows.items())])
 
 
@@ -70,6 +69,7 @@ def learning_curve(log: Sequence[Mapping[str, Any]]) -> Figure:
                 [row["step"] for row in watched],
                 [row[f"{group}_{n}"] for row in watched],
                 LINES[groups.index(group) % len(LINES)],
+                marker=".",  # of a short run there may be one record
                 color=f"C{sizes.index(n) % CYCLE}",
                 label=f"{group} {n}",
             )

@@ -91,7 +91,6 @@ LEGS: dict[str, PriorformerRecipe] = {
         FIRST,
         architecture=PriorformerConfig(blocks=2, width=16, reach=8, em_steps=4),
         training=replace(FIRST.training, steps=100, warmup=10),
-        tallies=12,
     ),
 }
 """What the zoo ships, in two legs: six blocks, and six fresh ones after them. `priorformer-smoke` takes under a

@@ -84,6 +84,11 @@ class PriorformerRecipe(Recipe[GridBatch, PriorformerModule]):
                 raise InputError(f"the chances of the {what} add up to {sum(chances):g}: let them add up to 1")
         if self.tallies < FEWEST:
             raise InputError(f"a step has {self.tallies} tallies: give at least {FEWEST}")
+        for study in self.studies:
+            for column in zip(*study.worlds.values(), strict=True):
+                if sum(column) != self.tallies:
+                    told = f"the worlds of the {study.channel} channel share {sum(column)} tallies of a step"
+                    raise InputError(f"{told}: let them share {self.tallies}")
         for low, high, _ in self.sizes:
             if not 1 <= low <= high:
                 raise InputError(f"a size goes from {low} to {high}: give two bounds, from 1 on and in order")
@@ -161,8 +166,8 @@ class PriorformerRecipe(Recipe[GridBatch, PriorformerModule]):
         studies = []
         for study in kept:
             names = [name for name, channel in channels.items() if channel == study.channel]
-            share = math.ceil(self.tallies / len(names))
-            shares = dict.fromkeys(names, (share, share, share))
+            each, left = divmod(self.tallies, len(names))
+            shares = {name: (each + (i < left),) * 3 for i, name in enumerate(names)}
             studies.append(replace(study, chance=study.chance / whole, worlds=shares))
         return replace(self, studies=tuple(studies))
 
