@@ -82,7 +82,7 @@ LEGS: dict[str, PriorformerRecipe] = {
     "priorformer": replace(
         FIRST,
         architecture=PriorformerConfig(blocks=12),
-        training=replace(FIRST.training, steps=17_000, learning_rate=1.5e-3, seed=1),
+        training=replace(FIRST.training, steps=16_000, learning_rate=1.5e-3, seed=1),
         start=("priorformer-6",),
         divergence_weight=0.5,
         leaders=4,
