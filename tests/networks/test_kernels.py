@@ -397,7 +397,7 @@ def test_blocks_of_priorformer_that_are_not_compiled_are_left_to_numpy() -> None
 @pytest.mark.usefixtures("compiled")
 def test_priorformer_in_c_answers_as_numpy_in_double_precision_after_every_block(n: int, theta_max: float) -> None:
     rng, weights = np.random.default_rng(n), zoo.load("priorformer")
-    tally = Tally.of(rng.poisson(theta_max * rng.beta(0.5, 1.0, size=n)))
+    tally = Tally.of(np.append(rng.poisson(theta_max * rng.beta(0.5, 1.0, size=n - 1)), 1))  # never without an event
     x, share = tally.values.astype(np.float64), tally.multiplicity / n
     on = Grid.of(POISSON, x, np.ones(x.shape), tally.multiplicity)
     theta = on.theta
