@@ -227,8 +227,12 @@ class Channel(ABC):
     def symmetries(self) -> Sequence[Symmetry]:
         """Changes of units, origin or labels that leave the problem the same."""
 
-    def conjugate_prior(self, **parameters: float) -> Any:
+    def conjugate_prior(self, **parameters: Any) -> Any:
         """The `ConjugatePrior` of this channel with these parameters, where it has one."""
+        raise NotImplementedError
+
+    def hyperprior(self, x: Floats, known: Floats, units: Floats) -> Any:
+        """The `Hyperprior` of its conjugate prior; of the observations it may use their reach, never their spread."""
         raise NotImplementedError
 
     def missed(self, theta: Floats, known: Floats) -> Floats:

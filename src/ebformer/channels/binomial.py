@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincc
+from scipy.special import betaincc, expit
 
 from ebformer.channels import poisson
 from ebformer.channels.base import Advice, Channel, Floats, Parts, Symmetry, Words, whole_numbers_from
@@ -154,10 +155,22 @@ class Binomial(Channel):
         step = 2.0 ** np.floor(np.log2(np.maximum(width * np.sqrt(moved * (1.0 - x / known)), 1.0)))
         return np.clip(np.round(moved / step) * step, 0.0, m), m
 
-    def conjugate_prior(self, **parameters: float) -> Any:
+    def conjugate_prior(self, **parameters: Any) -> Any:
         from ebformer.channels.beta_prior import BetaPrior
 
         return BetaPrior(**parameters)
+
+    def hyperprior(self, x: Floats, known: Floats, units: Floats) -> Any:
+        """The spread is that of log-odds, sqrt(1 / a + 1 / b); means reach from one success in all to one failure."""
+        from ebformer.channels.beta_prior import BetaPrior
+        from ebformer.channels.hyperprior import Hyperprior
+
+        def prior(place: Any, spread: Any) -> BetaPrior:
+            return BetaPrior(spread**-2.0 / expit(-place), spread**-2.0 / expit(place))
+
+        hits, misses = float(units @ x), float(units @ (known - x))
+        most = math.log(hits + misses)
+        return Hyperprior(prior, math.log((hits + 0.5) / (misses + 0.5)), least=-most, most=most)
 
     def symmetries(self) -> Sequence[Symmetry]:
         return [Symmetry("successes and failures change places", lambda x, m: (m - x, m), lambda theta: 1.0 - theta)]

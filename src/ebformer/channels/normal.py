@@ -138,10 +138,18 @@ class Normal(Channel):
         _, of_x = np.unique(of_known * (cell.max() + 1) + cell, return_inverse=True)
         return (np.bincount(of_x, units * x) / np.bincount(of_x, units))[of_x], s
 
-    def conjugate_prior(self, **parameters: float) -> Any:
+    def conjugate_prior(self, **parameters: Any) -> Any:
         from ebformer.channels.normal_prior import NormalPrior
 
         return NormalPrior(**parameters)
+
+    def hyperprior(self, x: Floats, known: Floats, units: Floats) -> Any:
+        """The spread is measured in standard errors, of which the harmonic mean of the squares is typical."""
+        from ebformer.channels.hyperprior import Hyperprior
+        from ebformer.channels.normal_prior import NormalPrior
+
+        typical = float(known.min() / np.sqrt((units @ (known.min() / known) ** 2) / units.sum()))
+        return Hyperprior(NormalPrior, self.pooled(x, known, units), scale=typical)
 
     def symmetries(self) -> Sequence[Symmetry]:
         return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -167,10 +168,22 @@ class Poisson(Channel):
         step = 2.0 ** np.floor(np.log2(np.maximum(width * np.sqrt(moved), 1.0)))
         return np.minimum(np.round(moved / step) * step, LARGEST_WHOLE), t
 
-    def conjugate_prior(self, **parameters: float) -> Any:
+    def conjugate_prior(self, **parameters: Any) -> Any:
         from ebformer.channels.gamma_prior import GammaPrior
 
         return GammaPrior(**parameters)
+
+    def hyperprior(self, x: Floats, known: Floats, units: Floats) -> Any:
+        """The spread is that of log rates, 1 / sqrt(shape); means reach from one event in all to the highest rate."""
+        from ebformer.channels.gamma_prior import GammaPrior
+        from ebformer.channels.hyperprior import Hyperprior
+
+        def prior(place: Any, spread: Any) -> GammaPrior:
+            return GammaPrior(spread**-2.0, spread**-2.0 * np.exp(-place))
+
+        events, time = float(units @ x), float(units @ known)
+        highest = float(np.max((x + 1.0) / known))
+        return Hyperprior(prior, math.log((events + 0.5) / time), least=-math.log(time), most=math.log(highest))
 
     def symmetries(self) -> Sequence[Symmetry]:
         return [Symmetry("exposures in other units", lambda x, t: (x, 2.5 * t), lambda theta: theta / 2.5, 1 / 2.5)]
