@@ -45,11 +45,11 @@ def lognormal(sigma: float, median: float) -> Draw:
 
 RATES: dict[str, Draw] = {
     "gamma .2, mean 1": gamma(0.2, 1.0),
-    "gamma .5, mean .1": gamma(0.5, 0.1),
+    "gamma .5, mean .05": gamma(0.5, 0.05),
     "gamma 2, mean 3": gamma(2.0, 3.0),
     "gamma 20, mean 10": gamma(20.0, 10.0),
     "gamma 50, mean 500": gamma(50.0, 500.0),
-    "lognormal .3, med 20": lognormal(0.3, 20.0),
+    "lognormal .3, med 5": lognormal(0.3, 5.0),
     "lognormal 1, med 1": lognormal(1.0, 1.0),
     "pareto 2, min 1": lambda rng, n: 1.0 + rng.pareto(2.0, n),
     "uniform 0-6": lambda rng, n: rng.uniform(0.0, 6.0, n),
