@@ -14,8 +14,9 @@ import pytest
 import ebformer as eb
 from ebformer.errors import InputError
 from ebformer.rule import BayesRule
+from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
-from ebformer.tables.fit import Fit, Wanted
+from ebformer.tables.fit import Fit
 from ebformer.tables.frames import source_of
 from ebformer.tables.shrink import Shrunken, shrink_table
 from ebformer.tally import Tally

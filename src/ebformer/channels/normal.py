@@ -34,6 +34,7 @@ class Normal(Channel):
         thetas="true effects",
         ask_x="give finite numbers",
         ask_known="give positive finite numbers",
+        scale="its standard error",
     )
     advice = Advice(
         fits="normal with a mixing distribution fits",
@@ -48,10 +49,12 @@ class Normal(Channel):
             "the precision tells about the unit, so estimates of imprecise units lean the wrong way"
         ),
     )
+    column = "effect"
     whole = False
     domain = inside = (-np.inf, np.inf)
     usual_future = None
     conjugate = "normal"
+    widths = (2.0**-7, 2.0**-5)
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:
         return np.isfinite(x)
@@ -137,6 +140,17 @@ class Normal(Channel):
         _, cell = np.unique(np.floor(x / (width * s)), return_inverse=True)
         _, of_x = np.unique(of_known * (cell.max() + 1) + cell, return_inverse=True)
         return (np.bincount(of_x, units * x) / np.bincount(of_x, units))[of_x], s
+
+    def bin(self, x: Floats, known: Floats, width: float) -> tuple[Floats, Floats]:
+        """log2 s is binned, and x in steps of `width` times the power of two below s."""
+        octave = np.log2(known)
+        return np.floor(x / (width * np.exp2(np.floor(octave)))), np.floor(octave / width)
+
+    def unbin(self, x: Floats, known: Floats, width: float, at: tuple[float, float]) -> tuple[Floats, Floats]:
+        return (x + at[0]) * width * np.exp2(np.floor(known * width)), np.exp2((known + at[1]) * width)
+
+    def scale(self, theta: Floats, known: Floats) -> Floats:
+        return known
 
     def conjugate_prior(self, **parameters: Any) -> Any:
         from ebformer.channels.normal_prior import NormalPrior

@@ -54,6 +54,7 @@ class ZeroTruncated(Channel):
     domain = (0.0, np.inf)
     inside = (1e-100, np.inf)
     usual = 1.0
+    widths = poisson.Poisson.widths
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:
         return whole_numbers_from(1, x)
@@ -158,6 +159,12 @@ class ZeroTruncated(Channel):
     def merge(self, x: Floats, known: Floats, units: NDArray[Any], width: float) -> tuple[Floats, Floats]:
         moved, t = poisson.Poisson().merge(x, known, units, width)
         return np.maximum(moved, 1.0), t
+
+    def bin(self, x: Floats, known: Floats, width: float) -> tuple[Floats, Floats]:
+        return poisson.Poisson().bin(x, known, width)
+
+    def unbin(self, x: Floats, known: Floats, width: float, at: tuple[float, float]) -> tuple[Floats, Floats]:
+        return poisson.Poisson().unbin(x, known, width, at)
 
     def missed(self, theta: Floats, known: Floats) -> Floats:
         return np.asarray(1.0 / np.expm1(np.minimum(known * theta, 700.0)))

@@ -13,8 +13,8 @@ from ebformer.cli import options, terminal
 if TYPE_CHECKING:
     import duckdb
 
+    from ebformer.tables.answers import Wanted
     from ebformer.tables.files import TableFile
-    from ebformer.tables.fit import Wanted
     from ebformer.tables.shrink import Shrunken
 
 SHOWN = 20
@@ -28,29 +28,33 @@ SHOWN = 20
 @options.answers
 @click.option("--save", metavar="RULE.json", help="Keep the fit, for `ebformer apply`.")
 def command(
-    file: str, named: options.NamedColumns, method: str, wanted: Wanted, output: str | None, save: str | None
+    file: str, named: options.NamedColumns, method: str | None, wanted: Wanted, output: str | None, save: str | None
 ) -> None:
     """Estimate the rate of every row of FILE: CSV, TSV (gzipped or not) or Parquet; - for standard input.
 
-    The table comes back with three more columns: estimate, the rate per unit of exposure, and its interval from lower
-    to upper. Each count is pulled towards what all rows together make plausible.
+    The table comes back with three more columns: estimate, the rate per unit of exposure (or the probability of
+    success, or the true effect), and its interval from lower to upper. Each count is pulled towards what all rows
+    together make plausible.
 
     A row must be a unit. If a unit has several rows (a policy with several years), add up its counts and its exposures
-    first. Units with count 0 must be in the table.
+    first. Units with count 0 must be in the table, or --zeros missing says that they are not.
 
     \b
     Examples:
       ebformer estimate goals.csv --count goals --exposure games -o shrunken.csv
+      ebformer estimate batters.csv --count hits --trials at_bats --future 400 -o averages.csv
+      ebformer estimate studies.csv --effect difference --se error --above 0 -o effects.csv
+      ebformer estimate genes.csv --effect z --se 1 -o means.csv
       ebformer estimate districts.csv --count cases --exposure expected --above 1 -o ratios.csv
       ebformer estimate claims.parquet --count claims --group region --top 10 -o ranked.parquet
       cat words.tsv | ebformer estimate - --count n --future 10 > predicted.tsv
     """
     from ebformer.errors import InputError
-    from ebformer.estimators.catalogue import find
+    from ebformer.estimators.catalogue import default_method, find
     from ebformer.tables.files import check_folder, check_output, open_table
     from ebformer.tables.shrink import shrink_table
 
-    estimator = find(method)
+    chosen = None if method is None else find(method)
     if output is not None:
         check_output(output)
     if save is not None:
@@ -59,12 +63,13 @@ def command(
             raise InputError(f"cannot write the fit to {save}, which is a table of this command: name another file")
     with open_table(file) as opened:
         columns, watch = named.found_in(opened), options.watch(opened)
+        estimator = chosen or find(default_method(columns.channel))
         shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch)
         # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
         seen = shrunken.observations.keys.rows
         said = [
             f"{options.counted(int(seen.sum()), 'row')}, {options.counted(seen.size, 'distinct observation')}, "
-            f"method {method}",
+            f"method {estimator.name}",
             *shrunken.remarks,
             *[f"model check: {sentence}" for sentence in shrunken.model_check],
         ]
@@ -87,7 +92,11 @@ def deliver(file: TableFile, shrunken: Shrunken, output: str | None) -> None:
     else:
         with options.watch(file)("Writing"):
             file.write(shrunken.rows, output or "-", shrunken.observations.columns)
-    options.say_missing(shrunken.observations.missing, "kept without answers")
+    seen = shrunken.observations
+    if seen.unusable is None:
+        options.say_missing(seen.missing, "kept without answers")
+    elif seen.missing:
+        options.say(f"{options.counted(seen.missing, 'row')} without an answer: the column note says why")
 
 
 def _first_look(file: TableFile, rows: duckdb.DuckDBPyRelation) -> None:

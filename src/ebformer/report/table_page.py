@@ -185,7 +185,7 @@ def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
             return [f"{name} {entry}" for entry in entries]
     for entries in texts.values():
         return entries
-    group, known = columns.group, columns.known
+    group, known = columns.group, columns.role("known")
     return [
         (f"{row[group]}: " if group else "") + f"{row[columns.x]}" + (f" in {row[known]}" if known else "")
         for row in rows

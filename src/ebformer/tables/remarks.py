@@ -44,12 +44,13 @@ def about_few_rows(observations: Observations) -> list[str]:
 
 
 def about_bins(fit: Fit, observations: Observations) -> list[str]:
-    """Where exposures were binned."""
+    """Where observations were binned."""
     if not observations.width:
         return []
+    channel, most = observations.columns.channel, fit.binning_error(observations)
     return [
-        "there are so many exposures that near ones were taken together: "
-        f"no estimate moves by more than {fit.binning_error(observations):.2g} of itself, "
+        f"there are so many {channel.words.knowns if channel.whole else channel.words.xs} that near ones were taken "
+        f"together: no estimate moves by more than {most:.2g} of {channel.words.scale}, "
         "ends of intervals may move more"
     ]
 

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebformer.check import ModelCheck
 from ebformer.estimators.base import Estimator
+from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
-from ebformer.tables.fit import Fit, Wanted, fit_table
-from ebformer.tables.observations import Observations, Source, observe
+from ebformer.tables.fit import NOTE, Fit, fit_table
+from ebformer.tables.observations import Distinct, Observations, Source, observe
 from ebformer.tables.remarks import about_bins, remarks
 
 
@@ -70,10 +72,32 @@ def shrink_table(
     with watch("Reading" if isinstance(method, Fit) else "Estimating"):
         observations = observe(source, columns, missing)
         fit = method if isinstance(method, Fit) else fit_table(observations, method)
-        check_nothing_overwritten(fit.new_columns(wanted), source.names)
+        explained = missing == "explain"
+        if not explained and (new := fit.unknown(observations)):
+            raise fit.about_unknown(new)
+        check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * explained, source.names)
         checks = {} if fit is method else check_fit(fit, observations, np.random.default_rng(0))
         said = about_bins(fit, observations) if isinstance(method, Fit) else remarks(fit, observations, method)
     with watch("Answering"):  # ranks of thousands of units take their time
         answers = fit.answers(observations, wanted)
-    rows = source.with_answers(columns, observations.width, observations.keys, answers)
+    shown = observations.keys
+    if observations.unusable is not None:
+        shown, answers = _explained(observations, observations.unusable, answers, fit.notes(observations))
+    rows = source.with_answers(columns, observations.width, shown, answers)
     return Shrunken(rows, fit, observations, wanted, checks, said)
+
+
+def _explained(
+    observations: Observations, unusable: Distinct, answers: dict[str, NDArray[Any]], notes: NDArray[np.object_]
+) -> tuple[Distinct, dict[str, NDArray[Any]]]:
+    """The observations that have no answer too, and a column that says why."""
+    lost = unusable.rows.size
+    padded: dict[str, NDArray[Any]] = {
+        name: np.ma.array(
+            np.append(values, np.zeros(lost, values.dtype)), mask=np.arange(values.size + lost) >= values.size
+        )
+        for name, values in answers.items()
+    }
+    texts = np.concatenate([notes, np.array(observations.reasons, dtype=object)])
+    padded[NOTE] = np.ma.array(texts, mask=[text is None for text in texts])
+    return observations.keys.and_then(unusable), padded

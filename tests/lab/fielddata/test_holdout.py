@@ -71,7 +71,7 @@ def test_a_name_with_brackets_is_a_name(tmp_path):
     [
         ("a,b\n1,2\n", "no column 'before'"),
         ("before,after\n1,2\n,3\n", "column 'before' has no entry in row 2"),
-        ("before,after\n1,2\n1,-2\n", r"wrong\.csv, row 2: after is -2: counts are whole numbers of at least 0"),
+        ("before,after\n1,2\n1,-2\n", r"wrong\.csv, row 2: after is -2: give whole numbers of at least 0"),
         ("before,after\n1,2\n1.5,2\n", r"wrong\.csv, row 2: before is 1\.5: counts are whole numbers"),
         ("before,after\n1,2\nNA,2\n", r"wrong\.csv: column 'before' has no entry in row 2"),
         ("before,after\n1,2\nx,2\n2,3\n,1\ny,1", r"wrong\.csv: column 'before' has no entry in row 4"),

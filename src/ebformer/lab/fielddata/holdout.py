@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ebformer.channels import POISSON
 from ebformer.errors import InputError, KnownError
 from ebformer.lab.arena.losses import Key
 from ebformer.lab.fielddata.sources import read_columns
@@ -152,7 +153,7 @@ class Holdout:
 def _counts(path: str | os.PathLike[str], column: str, entries: list[Any]) -> NDArray[np.float64]:
     """The entries of a column as numbers, or an `InputError` that names the first that is no count."""
     numbers = np.array([_number(entry) for entry in entries])
-    bad = np.flatnonzero(~Columns(column).usable("x", numbers))
+    bad = np.flatnonzero(~POISSON.possible(numbers))
     if bad.size:
         entry, row = entries[bad[0]], int(bad[0]) + 1
         if means_missing(str(entry)):
