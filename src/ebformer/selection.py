@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Literal
 
@@ -25,12 +25,14 @@ class Bar:
     The mean is that of the observations: all events over all exposure, all successes over all trials, or the mean
     effect weighted by precision. It does not depend on the method.
 
-    >>> Bar.of("1.5x").at(mean=4.0), Bar.of(2).at(mean=4.0), str(Bar.of("1.5x"))
-    (6.0, 2.0, '1.5x')
+    >>> Bar.of("1.5x"), print(Bar.of("1.5x").at(mean=4.0)), Bar.of(2).at(mean=4.0).number
+    6 (1.5 times the mean of all units)
+    (Bar(number=1.5, times_mean=True), None, 2)
     """
 
     number: float
     times_mean: bool = False
+    origin: str = field(default="", compare=False, repr=False)
 
     @classmethod
     def of(cls, given: float | str | Bar) -> Bar:
@@ -48,14 +50,16 @@ class Bar:
             raise InputError(f"the bar is {given!r}: give a number, or one with an x for times the mean, such as 1.5x")
         return cls(number, times_mean)
 
-    def at(self, mean: float) -> float:
-        """The bar itself, for units with this mean."""
-        if self.times_mean and not mean > 0:
+    def at(self, mean: float) -> Bar:
+        """The same as a number, for units with this mean."""
+        if not self.times_mean:
+            return self
+        if not mean > 0:
             raise InputError(f"the mean of all units is {mean:g}, so {self} says nothing: give a number instead")
-        return self.number * mean if self.times_mean else self.number
+        return Bar(self.number * mean, origin=f" ({self.number:g} times the mean of all units)")
 
     def __str__(self) -> str:
-        return f"{self.number:g}{'x' * self.times_mean}"
+        return f"{self.number:.6g}{'x' * self.times_mean}{self.origin}"
 
 
 def p_above(after: Posterior, bar: float) -> Floats:

@@ -115,9 +115,9 @@ class BetaPosterior(ClosedFormPosterior):
         return cls(size * mean, size * (1.0 - mean))
 
     def survival(self, theta: Floats) -> Floats:
-        below = self.below(theta)
         # betaincc takes ten times as long; the upper tail is the lower one of failures, where 1 - below has no digits.
-        return np.asarray(betainc(self.b, self.a, np.clip(1.0 - theta, 0.0, 1.0), out=1.0 - below, where=below > 0.9))
+        above = np.asarray(1.0 - self.below(theta))
+        return np.asarray(betainc(self.b, self.a, np.clip(1.0 - theta, 0.0, 1.0), out=above, where=above < 0.1))
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         check_draws(n, rng)

@@ -56,5 +56,5 @@ def command(
     options.say(f"{options.counted(int(shrunken.observations.keys.rows.sum()), 'row')} scored with {rule}")
     if new := [] if strict else fit.unknown(shrunken.observations):
         options.say(f"new in {columns.group}, answered with the prior of all: {first_few(new)}")
-    for sentence in shrunken.remarks:
+    for sentence in shrunken.meanings + shrunken.remarks:
         options.say(sentence)

@@ -70,6 +70,7 @@ def command(
         said = [
             f"{options.counted(int(seen.sum()), 'row')}, {options.counted(seen.size, 'distinct observation')}, "
             f"method {estimator.name}",
+            *shrunken.meanings,
             *shrunken.remarks,
             *[f"model check: {sentence}" for sentence in shrunken.model_check],
         ]

@@ -102,16 +102,11 @@ def _as_wanted(command: Command) -> Command:
     """Hands over what to answer with as one `Wanted`."""
 
     @wraps(command)
-    def handed(
-        interval: float | None,
-        future: float | None = None,
-        above: float | None = None,
-        top: int | None = None,
-        **rest: Any,
-    ) -> Any:
+    def handed(**given: Any) -> Any:
         from ebformer.tables.answers import Wanted
 
-        return command(wanted=Wanted(interval, future, top, above), **rest)
+        asked = {field.name: given.pop(field.name) for field in fields(Wanted) if field.name in given}
+        return command(wanted=Wanted(**asked), **given)
 
     return handed
 
@@ -195,14 +190,34 @@ answers = _options(
     click.option(
         "--above",
         metavar="RATE",
-        type=float,
-        help="Add p_above, the probability that the rate is above RATE.",
+        help="Add p_above, the probability that the rate is above RATE: a number, or 1.5x for 1.5 times the mean.",
+    ),
+    click.option("--below", metavar="RATE", help="Add p_below, the probability that the rate is below RATE."),
+    click.option(
+        "--null",
+        metavar="EFFECT",
+        help="Add lfsr, the probability that an effect is not on the side of EFFECT, such as 0, on which it seems to "
+        "be.",
+    ),
+    click.option(
+        "--fdr",
+        metavar="SHARE",
+        type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
+        help="Add selected: the longest list, of those --above, --below or with the right sign, of which no more than "
+        "this share is expected to be wrong.",
+    ),
+    click.option(
+        "--per",
+        metavar="NUMBER",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Give rates per so much exposure, or so many trials, such as 1000.",
     ),
     click.option(
         "--top",
         metavar="M",
         type=click.IntRange(min=1),
-        help="Add expected_rank (1 is the highest rate) and p_top, the probability of being among the M highest.",
+        help="Add expected_rank (1 is the highest rate), p_top, the probability of being among the M highest, and "
+        "grade: ranks that can be told apart.",
     ),
     click.option(
         "-o",
@@ -212,7 +227,7 @@ answers = _options(
     ),
     _as_wanted,
 )
-"""--interval, --future, --above and --top; one `wanted`. And --output."""
+"""--interval, --future, --top and what decisions need; one `wanted`. And --output."""
 
 
 def comma_separated(text: str) -> list[str]:

@@ -44,7 +44,11 @@ def shrink(
     interval: float | None = None,
     future: float | None = None,
     top: int | None = None,
-    above: float | None = None,
+    above: float | str | None = None,
+    below: float | str | None = None,
+    null: float | str | None = None,
+    fdr: float | None = None,
+    per: float | None = None,
     missing: Missing = "error",
 ) -> Frame:
     """The same table with the columns `estimate`, `lower` and `upper`, and more where asked for.
@@ -55,10 +59,15 @@ def shrink(
     all rows. `zeros="missing"` is for counts of units that enter the table only with an event. `group` gives each group
     a fit of its own. Without a method it is the default one of the channel.
 
-    `interval` is the level of `lower` and `upper` (0.9), `above` adds `p_above`, the probability of a rate above this
-    one, `future` adds `predicted` with its interval for the next period's exposure (or number of trials, or standard
-    error), `top` adds `expected_rank` (1 for the highest rate) and `p_top`. Rows with a missing entry are an error, or
-    kept without answers; with `missing="explain"` that goes for all that cannot be used, and `note` says why.
+    `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
+    period's exposure (or number of trials, or standard error), `top` adds `expected_rank` (1 for the highest rate),
+    `p_top` and `grade`, `per=1000` gives rates per 1000. `above` adds `p_above`, the probability of a rate above this
+    number, or above a multiple of the mean such as "1.5x"; `below` adds `p_below`, and `null=0` adds `lfsr`, the
+    probability that an effect has not the sign it seems to have. With one of these, `fdr=0.1` adds `selected`: the
+    longest list of which a tenth at most is expected to be wrong ([decisions.md](docs/decisions.md) explains all).
+
+    Rows with a missing entry are an error, or kept without answers; with `missing="explain"` that goes for all that
+    cannot be used, and `note` says why.
 
     >>> import polars
     >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
@@ -70,7 +79,7 @@ def shrink(
     """
     columns = Columns.named(count, effect, group, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = find(default_method(columns.channel) if method is None else method)
-    wanted = Wanted(interval, future, top, above)
+    wanted = Wanted(interval, future, top, above, below, null, fdr, per)
     rows: Frame = _with_warnings(shrink_table(source_of(frame), columns, chosen, wanted, missing))
     return rows
 

@@ -42,6 +42,13 @@ class Shrunken:
         return departures(self.checks, self.observations.columns.group)
 
     @property
+    def meanings(self) -> list[str]:
+        """What the columns mean that were asked for, a sentence each; estimates and intervals explain themselves."""
+        settled, channel = self.fit.settled(self.wanted), self.observations.columns.channel
+        asked = self.fit.asked_for(settled)
+        return [answer.sentence(settled, channel) for answer in asked if not answer.in_theta]
+
+    @property
     def model_check(self) -> list[str]:
         """The departures or, where there are none, that the priors fit; methods without one have none that could."""
         found = self.departures
