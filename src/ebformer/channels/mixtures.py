@@ -67,11 +67,15 @@ class MixedPosterior(Posterior):
         found = summed(self.parts, "survival", levels.reshape(-1), self.weights)
         return np.minimum(found, 1.0).reshape(found.shape[:-1] + levels.shape)
 
+    @property
+    def matched(self) -> ClosedFormPosterior:
+        """The law of the parts' family with the same mean and variance."""
+        return self.parts.matching(*mean_and_variance(self.parts, self.weights))
+
     def quantile(self, q: ArrayLike) -> Floats:
         levels = probabilities(q)
-        near = self.parts.matching(*mean_and_variance(self.parts, self.weights))
         flat = levels.reshape(-1)
-        found = quantiles(near, lambda theta: summed(self.parts, "below", theta, self.weights), flat)
+        found = quantiles(self.matched, lambda theta: summed(self.parts, "below", theta, self.weights), flat)
         return found.reshape(found.shape[:-1] + levels.shape)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
