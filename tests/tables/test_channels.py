@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import ebformer as eb
+from ebformer import selection
 from ebformer.channels import channels
 from ebformer.errors import InputError
 from ebformer.tables import observations as module
@@ -83,13 +84,20 @@ def channel_of(name: str) -> Any:
 def test_every_home_gives_the_answers_of_the_plain_walk(name: str, home: str) -> None:
     table = a_table(name)
     frame = HOMES[home](table)
-    found = as_polars(shrink(frame, **WORDS[name], method="npmle", interval=0.8, future=FUTURE[name], top=5, above=0.4))
-    assert found.columns[4:] == [column for answer in ANSWERS for column in answer.columns]
+    asked: dict[str, Any] = {"future": FUTURE[name], "top": 5, "above": 0.4, "below": 0.3, "null": 0.2}
+    found = as_polars(shrink(frame, **WORDS[name], method="npmle", interval=0.8, **asked))
+    listed = as_polars(shrink(frame, **WORDS[name], method="npmle", interval=0.8, above=0.4, fdr=0.2))
+    every = [column for answer in ANSWERS for column in answer.columns]
+    assert found.columns[4:] == [column for column in every if column != "selected"]
     rule = eb.estimator("npmle")(Tally.of(table["x"], table["known"], channel=channel_of(name)))
     after = rule.posterior(table["x"], table["known"])
     np.testing.assert_allclose(found["estimate"], after.mean, rtol=1e-9)
     np.testing.assert_allclose(found["upper"], after.interval(0.8)[1], rtol=1e-9)
     np.testing.assert_allclose(found["p_above"], after.exceeds(0.4), rtol=1e-9)
+    np.testing.assert_allclose(found["lfsr"], selection.lfsr(after, 0.2), atol=1e-12)
+    np.testing.assert_allclose(found["p_below"], selection.p_below(after, 0.3), atol=1e-12)
+    errors, each = 1.0 - after.exceeds(0.4), np.ones(len(table["x"]), dtype=np.int64)
+    assert listed["selected"].to_list() == selection.selected(errors, each, 0.2).tolist()
     ahead = rule.predict(table["x"], table["known"], FUTURE[name])
     np.testing.assert_allclose(found["predicted_upper"], ahead.interval(0.8)[1], rtol=1e-9)
     assert found["predicted_upper"].dtype.is_integer() == rule.channel.whole
