@@ -126,7 +126,7 @@ def _attention(g: Graph, a: Architecture, layer: Layer, c: str, share: str) -> s
     weight, bias = layer.qkv
     # The folded rows of values end in a one per head, whose weighted sum is the normaliser; here Softmax has its own.
     values = 2 * d + np.arange(d + heads).reshape(heads, size + 1)[:, :size].ravel()
-    parts = [slice(0, d), slice(d, 2 * d), values]
+    parts = [np.arange(d), np.arange(d, 2 * d), values]
     q, k, v = (
         g("Transpose", g("Reshape", g.affine((weight[rows], bias[rows]), c), [-1, heads, size]), perm=[1, 0, 2])
         for rows in parts
