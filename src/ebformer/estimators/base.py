@@ -41,6 +41,8 @@ class Estimator(ABC):
     """The rule is meaningful at values that no unit showed."""
     unequal_known: ClassVar[bool] = False
     """Units may differ in exposure, trials or standard error."""
+    parameters: ClassVar[int | None] = None
+    """How many numbers of a prior it finds by maximum likelihood, where they can be counted; for Akaike's criterion."""
     learns: ClassVar[bool] = True
     """It learns from the other units, so that few of them are little to go by."""
     remark: ClassVar[str | None] = None
@@ -83,12 +85,12 @@ class Estimator(ABC):
                 f"prior of those in it allows: fit units of one {channel.words.known}, or add those with zeros"
             )
         if common is None:
-            return replace(self.fit(tally), channel=channel, known=None, tally=tally)
+            return replace(self.fit(tally), channel=channel, known=None, tally=tally, parameters=self.parameters)
         x, known, scale = channel.standard(tally.x, common)
         if known == common:
-            return replace(self.fit(tally), channel=channel, known=common, tally=tally)
+            return replace(self.fit(tally), channel=channel, known=common, tally=tally, parameters=self.parameters)
         rule = self.in_units(scale).fit(Tally(x, tally.multiplicity, known, channel=channel))
-        return replace(replace(rule, channel=channel).rescaled(scale, common), tally=tally)
+        return replace(replace(rule, channel=channel).rescaled(scale, common), tally=tally, parameters=self.parameters)
 
 
 def _methods_that_can(channel: Channel) -> str:

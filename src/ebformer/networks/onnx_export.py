@@ -72,11 +72,11 @@ def export(weights: Weights[Architecture], path: str | os.PathLike[str]) -> None
     graph = Graph()
     estimate = _transformer(graph, weights)
     graph.nodes.append(helper.make_node("Identity", [estimate], ["estimate"]))
-    ends = [
+    given, asked = (
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["u"]) for name in names]
         for names in (["x", "multiplicity"], ["estimate"])
-    ]
-    made = helper.make_graph(graph.nodes, "ebformer", *ends, initializer=graph.constants, doc_string=__doc__)
+    )
+    made = helper.make_graph(graph.nodes, "ebformer", given, asked, graph.constants, __doc__)
     model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="ebformer")
     model.ir_version = IR
     onnx.checker.check_model(model, full_check=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import duckdb
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.channels import pick
+from ebformer.channels.base import Channel
 from ebformer.check import ModelWarning
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
@@ -147,19 +149,23 @@ def estimate(
     known: ArrayLike | None = None,
     *,
     method: str | Estimator | None = None,
+    channel: Channel | None = None,
     **words: ArrayLike | str | None,
 ) -> NDArray[np.float64]:
     """E[theta | x] for every unit, under the prior that the method reads off all of them.
 
     One keyword says what is known of the units and picks the channel: exposure=, trials= or se=. Without a method it is
-    the default one of the channel.
+    the default one of the channel. The rows of a matrix x are samples of their own, each with a prior of its own;
+    `estimate_many` takes samples of unequal size.
 
     >>> estimate([0, 0, 1, 0, 7], method="mle").tolist()
     [0.0, 0.0, 1.0, 0.0, 7.0]
     >>> estimate([3, 9], trials=[10, 12], method="mle").tolist()
     [0.3, 0.75]
     """
-    channel, about = pick(known, words)
+    channel, about = pick(known, words, channel)
+    if np.ndim(x) == 2:
+        return _of_rows(np.asarray(x), about, channel, method)
     observations = observed(channel, x, channel.words.xs)
     if about is not None:
         about = known_numbers(channel, about, observations)
@@ -171,3 +177,32 @@ def estimate(
     rule = chosen(coarsened(Tally.of(observations, about, channel=channel)))
     first, which = distinct_rows(observations, about)
     return np.asarray(rule(observations[first], None if about is None else about[first])[which])
+
+
+def _of_rows(x: NDArray[Any], known: Any, channel: Channel, method: str | Estimator | None) -> NDArray[np.float64]:
+    """Estimates for every row of x [samples, units], with what is known of the same shape, of each unit, or of all."""
+    try:
+        about = None if known is None else np.broadcast_to(np.asarray(known), x.shape)
+    except ValueError as error:
+        have = f"{channel.words.knowns} of shape {np.shape(known)} for {channel.words.xs} of shape {x.shape}"
+        raise InputError(f"there are {have}: give as many, or a row for all samples") from error
+    chosen = find(default_method(channel) if method is None else method)
+    rows = [
+        estimate(row, None if about is None else about[i], method=chosen, channel=channel) for i, row in enumerate(x)
+    ]
+    return np.array(rows).reshape(x.shape)
+
+
+def estimate_many(tallies: Iterable[Tally], method: str | Estimator | None = None) -> list[NDArray[np.float64]]:
+    """E[theta | x] at the distinct observations of each tally, fitted one by one: an array [u] for every sample.
+
+    >>> estimate_many([Tally.of([0, 2, 2]), Tally.of([7])], method="mle")
+    [array([0., 2.]), array([7.])]
+    """
+    found = []
+    for tally in tallies:
+        if not isinstance(tally, Tally):
+            raise InputError(f"a sample is a {type(tally).__name__}: give tallies, such as eb.Tally.of(counts)")
+        chosen = find(default_method(tally.channel) if method is None else method)
+        found.append(chosen(coarsened(tally))(tally.x, tally.known))
+    return found

@@ -12,12 +12,12 @@ import numpy as np
 
 from ebformer.channels import channel_named
 from ebformer.errors import EbformerError, InputError
-from ebformer.rule import Rule
+from ebformer.rule import FIT_FORMAT, Rule
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit
 from ebformer.tally import Tally
 
-FORMAT, VERSION = "ebformer-fit", 3
+FORMAT, VERSION = FIT_FORMAT, 3
 
 
 def record(fit: Fit) -> dict[str, Any]:
