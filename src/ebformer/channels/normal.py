@@ -157,6 +157,13 @@ class Normal(Channel):
     def scale(self, theta: Floats, known: Floats) -> Floats:
         return known
 
+    def summands(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        """Precisions add up, and so do effects weighted by them."""
+        return x / (known * known), 1.0 / (known * known)
+
+    def added_up(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        return x / known, 1.0 / np.sqrt(known)
+
     def conjugate_prior(self, **parameters: float) -> Any:
         from ebformer.channels.normal_prior import NormalPrior
 

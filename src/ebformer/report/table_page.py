@@ -14,6 +14,7 @@ from ebformer.check import ENOUGH
 from ebformer.comparison import Score, margin
 from ebformer.report import everyday_figures as figures
 from ebformer.report.cells import cell, is_number, percent
+from ebformer.report.labels import label_column
 from ebformer.report.page import Page, Picture, Rows, Section
 from ebformer.report.style import inline_svg
 from ebformer.rule import Rule
@@ -30,8 +31,8 @@ EXTREMES = 12
 """Units at either end of the caterpillar plot."""
 
 
-def table_page(file: str, table: Shrunken, scores: Sequence[Score]) -> Page:
-    """The whole page about a file; `scores` compare methods by thinning."""
+def table_page(file: str, table: Shrunken, scores: Sequence[Score], label: str | None = None) -> Page:
+    """The whole page about a file; `scores` compare methods, `label` is the column that names units."""
     columns, tallies = table.fit.columns, table.observations.tallies()
     units = sum(tally.n for tally in tallies.values())
     words, mean = columns.channel.words, table.observations.tally().mean
@@ -56,7 +57,7 @@ def table_page(file: str, table: Shrunken, scores: Sequence[Score]) -> Page:
         ],
         sections=[
             *_group_sections(table, tallies),
-            _extremes(table, mean),
+            _extremes(table, mean, label),
             *([_comparison(scores, columns)] if scores else []),
             _all_rows(table, units),
         ],
@@ -142,7 +143,7 @@ def _seen(columns: Columns, x: object, known: object) -> str:
     return columns.channel.words.seen.format(x=x, name=columns.x, known=known, unit=unit)
 
 
-def _extremes(table: Shrunken, mean: float) -> Section:
+def _extremes(table: Shrunken, mean: float, label: str | None) -> Section:
     # Rows without an answer are left out here: a WHERE would make DuckDB compare every row with every observation.
     order = "SELECT * FROM ebformer_given ORDER BY estimate {} NULLS LAST LIMIT {}"
     top, lowest = (
@@ -161,10 +162,10 @@ def _extremes(table: Shrunken, mean: float) -> Section:
     lower, upper = (
         (np.array([float(row[end]) for row in rows]) if with_intervals else None) for end in ("lower", "upper")
     )
-    figure = figures.caterpillar(_names(table, rows), raw, estimate, lower, upper, _unit(columns), mean)
+    figure = figures.caterpillar(_names(table, rows, label), raw, estimate, lower, upper, _unit(columns), mean)
     lines = f"lines are {percent(table.wanted.level)} intervals, " if with_intervals else ""
-    theta = columns.channel.words.theta
-    caption = f"The highest and lowest estimates; {lines}circles the raw {theta} of each; dashed, the mean of all units."
+    raw_ones = f"circles the raw {columns.channel.words.theta} of each"
+    caption = f"The highest and lowest estimates; {lines}{raw_ones}; dashed, the mean of all units."
     return Section("The extreme units", pictures=[Picture(inline_svg(figure, "Highest and lowest units"), caption)])
 
 
@@ -178,30 +179,22 @@ def _has_intervals(table: Shrunken) -> bool:
     return "lower" in table.fit.new_columns(table.wanted)
 
 
-def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
-    """What to call units: by the first column that plays no other part and tells them apart, text before whole numbers.
-
-    Else by the first text, a region perhaps; a unit that has none is called by its count, with its group and exposure
-    where it has them.
-    """
+def _names(table: Shrunken, rows: list[dict[str, Any]], label: str | None) -> list[str]:
+    """What to call units: by their label or, without one, by what was seen of them, with their group."""
     columns: Columns = table.fit.columns
     taken = {columns.x, columns.role("known"), columns.group, *table.fit.new_columns(table.wanted)}
-    free = {
-        name: ["" if row[name] is None else str(row[name]) for row in rows] for name in rows[0] if name not in taken
-    }
-    texts = {name: entries for name, entries in free.items() if not all(map(is_number, entries))}
-    for entries in texts.values():
-        if len(set(entries)) == len(entries):
-            return entries
-    for name, entries in free.items():
-        if all(map(str.isdecimal, entries)) and len(set(entries)) == len(entries):
-            return [f"{name} {entry}" for entry in entries]
-    for entries in texts.values():
-        return entries
+    name = label or label_column(rows, taken)
+    if name is not None:
+        entries = ["" if row[name] is None else str(row[name]) for row in rows]
+        return [f"{name} {entry}" for entry in entries] if all(map(str.isdecimal, entries)) else entries
     group, known, seen = columns.group, columns.role("known"), columns.channel.words.seen
     return [
         (f"{row[group]}: " if group else "")
-        + (" ".join(seen.format(x=row[columns.x], name="", known=row[known], unit="").split()) if known else f"{row[columns.x]}")
+        + (
+            " ".join(seen.format(x=row[columns.x], name="", known=row[known], unit="").split())
+            if known
+            else f"{row[columns.x]}"
+        )
         for row in rows
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,10 +11,16 @@ from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method
 from ebformer.prior import Prior
 from ebformer.rule import Rule
-from ebformer.tables.columns import first_few
+from ebformer.tables.columns import Columns, first_few
 from ebformer.tables.fit import Fit
-from ebformer.tables.observations import Observations
+from ebformer.tables.observations import Observations, Source
 
+NAMES = re.compile(
+    r"(^|[_ .-])(id|ids|key|code|name|item|sku|player|person|user|customer|patient|policy|product|unit|subject|url)$"
+    r"|[a-z](ID|Id)$",
+    re.IGNORECASE,
+)
+"""What columns are called that name units."""
 FEW = 30
 """A group with fewer rows than this says little about its own prior."""
 
@@ -27,6 +34,23 @@ def remarks(fit: Fit, observations: Observations, method: Estimator) -> list[str
         + about_bins(fit, observations)
         + about_rules(fit, observations.columns.group)
     )
+
+
+def about_repeats(source: Source, columns: Columns) -> list[str]:
+    """Where a column that seems to name the units repeats its entries, and none has a name of its own per row."""
+    taken = [columns.role(role) for role in columns.roles]
+    names = [name for name in source.names if isinstance(name, str) and name not in taken and NAMES.search(name)]
+    if not names:
+        return []
+    rows, kinds = source.kinds(names)
+    most = max(kinds)
+    if most > 0.9 * rows or rows < FEW:
+        return []
+    name = names[kinds.index(most)]
+    return [
+        f"rows repeat {name}, about {rows / most:.1f} each: a row must be a unit, "
+        f"so if {name} is the unit, add its rows up with --unit {name} (in Python unit={name!r})"
+    ]
 
 
 def about_few_rows(observations: Observations) -> list[str]:
