@@ -27,10 +27,6 @@ FEW_UNITS = 1_000
 """Below so many units methods are ranked by log score, which is less noisy than the risk and picks better ones."""
 RESAMPLED, BLOCKS = 400, 1_000
 """How many tables are resampled to see how sure a ranking is, from so many blocks of units at most."""
-ASSUMPTION = (
-    "Thinning makes the parts of a count independent only if counts are Poisson given the rate; "
-    "bursty counts flatter the methods that shrink least."
-)
 
 
 @dataclass(frozen=True)

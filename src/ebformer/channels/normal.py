@@ -34,6 +34,7 @@ class Normal(Channel):
         thetas="true effects",
         ask_x="give finite numbers",
         ask_known="give positive finite numbers",
+        seen="{name} {x} with {unit} {known}",
         scale="its standard error",
     )
     advice = Advice(
@@ -47,6 +48,10 @@ class Normal(Channel):
         trend=(
             "units with smaller standard errors have {direction} effects: "
             "the precision tells about the unit, so estimates of imprecise units lean the wrong way"
+        ),
+        parts=(
+            "Noise that is added to split an effect makes independent parts only if the standard errors are right; "
+            "where they are too small, methods that shrink least are flattered."
         ),
     )
     column = "effect"
@@ -151,6 +156,13 @@ class Normal(Channel):
 
     def scale(self, theta: Floats, known: Floats) -> Floats:
         return known
+
+    def summands(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        """Precisions add up, and so do effects weighted by them."""
+        return x / (known * known), 1.0 / (known * known)
+
+    def added_up(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        return x / known, 1.0 / np.sqrt(known)
 
     def conjugate_prior(self, **parameters: Any) -> Any:
         from ebformer.channels.normal_prior import NormalPrior

@@ -50,10 +50,14 @@ class Poisson(Channel):
         thetas="rates",
         ask_x="give whole numbers of at least 0",
         ask_known="give positive finite numbers",
+        seen="{x} {name} in {known} {unit}",
     )
     advice = Advice(
         fits="Poisson with a mixing distribution fits",
-        narrow="the counts vary less than Poisson counts can: if each is out of so many tries, give trials=",
+        narrow=(
+            "the counts vary less than Poisson counts can: "
+            "if each is out of so many tries, use --trials (in Python trials=)"
+        ),
         wide=(
             "counts are more spread than their rates explain at small exposure and less at large: "
             "events seem to come in bursts, so count bursts instead of events, or trust the intervals less"
@@ -66,9 +70,17 @@ class Poisson(Channel):
             "units with more exposure have {direction} rates: "
             "fit units of like exposure apart (a group column), or check what the exposure measures"
         ),
+        parts=(
+            "Thinning makes the parts of a count independent only if counts are Poisson given the rate; "
+            "bursty counts flatter the methods that shrink least."
+        ),
         no_zeros=(
-            "no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them, "
-            'or fit counts without zeros (in Python zeros="missing")'
+            "no unit has count 0 though many are expected: if such units were left out, add them, "
+            'or say so (--zeros missing, in Python zeros="missing")'
+        ),
+        tries=(
+            "no count is above its exposure, a whole number: if these are successes out of so many tries, use --trials "
+            "(in Python trials=); if not, check what the exposure measures, since rates change with it"
         ),
     )
     domain = (0.0, np.inf)

@@ -15,8 +15,9 @@ from ebformer.cli import options, terminal
 def command(file: str, named: options.NamedColumns, methods: str | None, seed: int) -> None:
     """Find the method that predicts best on FILE, by five-fold thinning.
 
-    Every event is put into one of five parts at random. Each method is fitted to four parts and predicts the fifth.
-    The methods are listed best first: by risk or, below a thousand units, by log score, which then picks better.
+    Every event (or trial, or effect) is put into one of five parts at random. Each method is fitted to four parts and
+    predicts the fifth. The methods are listed best first: by risk or, below a thousand units, by log score, which then
+    picks better.
 
     \b
     risk            estimated mean squared error of rates, exposure-weighted
@@ -33,7 +34,7 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
     """
     import numpy as np
 
-    from ebformer.comparison import ASSUMPTION, compare, margin
+    from ebformer.comparison import compare, margin
     from ebformer.estimators.catalogue import find, serving
     from ebformer.tables.files import open_table
     from ebformer.tables.observations import observe
@@ -66,7 +67,7 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
             f"{best.method} predicts best on these {tally.n:,} units by {best.ranked_by}, and in {best.first:.0%} of "
             f"tables resampled from them{margin(scores)}"
         )
-    options.say(ASSUMPTION)
+    options.say(tally.channel.advice.parts)
     options.say_missing(observations.missing, "left out")
     refused: dict[str, list[str]] = {}
     for score in scores:

@@ -42,6 +42,7 @@ def shrink(
     effect: str | None = None,
     se: str | float | None = None,
     zeros: str | None = None,
+    unit: str | None = None,
     method: str | Estimator | None = None,
     interval: float | None = None,
     future: float | None = None,
@@ -59,7 +60,7 @@ def shrink(
     joined where they live, and only the distinct observations travel. The columns say what was observed: `count` with
     `exposure` (or without), `count` out of `trials`, or `effect` with `se`; the second of each may be one number for
     all rows. `zeros="missing"` is for counts of units that enter the table only with an event. `group` gives each group
-    a fit of its own. Without a method it is the default one of the channel.
+    a fit of its own, `unit` adds up the rows of each unit first. Without a method it is the default one of the channel.
 
     `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
     period's exposure (or number of trials, or standard error), `top` adds `expected_rank` (1 for the highest rate),
@@ -79,7 +80,7 @@ def shrink(
     >>> shrink(goals, count="goals", trials=10, method="mle")["estimate"].to_list()
     [0.0, 0.2, 0.9]
     """
-    columns = Columns.named(count, effect, group, exposure=exposure, trials=trials, se=se, zeros=zeros)
+    columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = find(default_method(columns.channel) if method is None else method)
     wanted = Wanted(interval, future, top, above, below, null, fdr, per)
     rows: Frame = _with_warnings(shrink_table(source_of(frame), columns, chosen, wanted, missing))
@@ -96,6 +97,7 @@ def fit(
     effect: str | None = None,
     se: str | float | None = None,
     zeros: str | None = None,
+    unit: str | None = None,
     method: str | Estimator | None = None,
     missing: Missing = "error",
 ) -> Fit:
@@ -106,7 +108,7 @@ def fit(
     >>> learnt.apply(polars.DataFrame({"hits": [3]})).columns
     ['hits', 'estimate', 'lower', 'upper', 'note']
     """
-    columns = Columns.named(count, effect, group, exposure=exposure, trials=trials, se=se, zeros=zeros)
+    columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = find(default_method(columns.channel) if method is None else method)
     return fit_table(observe(source_of(frame), columns, missing), chosen)
 
