@@ -13,7 +13,7 @@ LAYERS = [
     {"bayes"},
     {"rule"},
     {"estimators", "networks"},
-    {"tables", "ranking", "check", "unseen_units", "comparison", "datasets", "scikit_learn"},
+    {"tables", "ranking", "selection", "check", "unseen_units", "comparison", "datasets", "scikit_learn"},
     {"report"},
     {"cli"},
     {"lab"},

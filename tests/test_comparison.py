@@ -59,15 +59,29 @@ def test_the_better_method_wins_and_the_difference_is_paired() -> None:
 
 def test_of_units_without_events_everything_is_known() -> None:
     """All parts are 0: to take all rates for c errs by c^2, and a part of exposure t / 5 has chance e^(-c t / 5)."""
-    t = np.array([0.5, 1.0, 3.0, 8.0])
     methods = {f"{c:g}": eb.Oracle(Prior([c], [1.0])) for c in (2.0, 0.5, 1.0)}
-    scores = compare(Tally.of(np.zeros(4, int), t), methods, np.random.default_rng(0))
-    assert [score.method for score in scores] == ["0.5", "1", "2"]
-    for c, score in zip((0.5, 1.0, 2.0), scores, strict=True):
-        assert score.risk == pytest.approx(c**2)
-        assert score.log_score == pytest.approx(-c * t.mean() / 5)
-        assert score.excess == pytest.approx(c**2 - 0.25)
-        assert score.excess_se == pytest.approx((c**2 - 0.25) * stats.sem(t / t.mean()))
+    for times in (1, 300):  # ranked by log score and by risk
+        t = np.repeat([0.5, 1.0, 3.0, 8.0], times)
+        scores = compare(Tally.of(np.zeros(t.size, int), t), methods, np.random.default_rng(0))
+        assert [(score.method, score.first) for score in scores] == [("0.5", 1.0), ("1", 0.0), ("2", 0.0)]
+        for c, score in zip((0.5, 1.0, 2.0), scores, strict=True):
+            assert score.risk == pytest.approx(c**2)
+            assert score.log_score == pytest.approx(-c * t.mean() / 5)
+            assert score.ranked_by == ("log score" if times == 1 else "risk")
+            excess = (c - 0.5) * t / 5 if times == 1 else (c**2 - 0.25) * t / t.mean()
+            assert score.excess == pytest.approx(excess.mean())
+            assert score.excess_se == pytest.approx(stats.sem(excess))
+
+
+def test_few_units_are_ranked_by_log_score_and_those_without_one_come_last() -> None:
+    rng = np.random.default_rng(4)
+    counts = Tally.of(rng.poisson(rng.gamma(2.0, 1.0, 100)))
+    scores = compare(counts, {name: eb.CATALOGUE[name] for name in ("mle", "gamma", "npmle", "full-bayes")}, rng)
+    logs = [score.log_score for score in scores]
+    assert scores[-1].method == "mle"
+    assert logs[-1] is None
+    assert logs[:-1] == sorted(logs[:-1], reverse=True)  # type: ignore[type-var]
+    assert sum(score.first for score in scores) == pytest.approx(1.0)
 
 
 def test_the_predictive_probability_agrees_with_the_posterior_route() -> None:

@@ -17,6 +17,7 @@ from .estimators.catalogue import CATALOGUE as CATALOGUE
 from .estimators.catalogue import estimator as estimator
 from .estimators.contract import check_estimator as check_estimator
 from .estimators.erm_monotone import ErmMonotone as ErmMonotone
+from .estimators.full_bayes import FullBayes as FullBayes
 from .estimators.gamma import Gamma as Gamma
 from .estimators.minimax import Minimax as Minimax
 from .estimators.mle import Mle as Mle
@@ -32,6 +33,7 @@ from .rule import Convergence as Convergence
 from .rule import Rule as Rule
 from .scikit_learn import EmpiricalBayes as EmpiricalBayes
 from .tables.frames import estimate as estimate
+from .tables.frames import estimate_many as estimate_many
 from .tables.frames import fit as fit
 from .tables.frames import load_fit as load_fit
 from .tables.frames import shrink as shrink

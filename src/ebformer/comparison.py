@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -15,25 +16,28 @@ from ebformer.channels.base import Channel, Parts
 from ebformer.distributions import Floats
 from ebformer.errors import EbformerError, InputError
 from ebformer.estimators.base import Estimator
+from ebformer.prior import AnyPrior
 from ebformer.rule import Rule
 from ebformer.tally import Tally
 
 FOLDS = 5
 MOST_UNITS = 1_000_000
 """Larger tables are compared on a million units drawn from their tally."""
-ASSUMPTION = (
-    "Thinning makes the parts of a count independent only if counts are Poisson given the rate; "
-    "bursty counts flatter the methods that shrink least."
-)
+FEW_UNITS = 1_000
+"""Below so many units methods are ranked by log score, which is less noisy than the risk and picks better ones."""
+RESAMPLED, BLOCKS = 400, 1_000
+"""How many tables are resampled to see how sure a ranking is, from so many blocks of units at most."""
 
 
 @dataclass(frozen=True)
 class Score:
     """How well one method predicted the held-out parts.
 
-    `risk` estimates the mean of (estimate - theta)^2, weighted by exposure; `excess` is the paired difference to the
-    best method's risk and `excess_se` its standard error over units; `log_score` is the mean log-probability of the
-    held-out counts, for methods with a prior. `refusal` says why a method could not take part.
+    `risk` estimates the mean of (estimate - theta)^2, weighted by exposure; `log_score` is the mean log-probability of
+    the held-out counts, for methods with a prior. Methods are ranked by risk or, where units are few, by log score:
+    `excess` is the paired difference to the best method, by what it is `ranked_by`, and `excess_se` its standard error
+    over units. `first` is the share of resampled tables in which the method is the best: how sure the ranking is.
+    `refusal` says why a method could not take part.
     """
 
     method: str
@@ -42,6 +46,8 @@ class Score:
     excess_se: float = np.nan
     log_score: float | None = None
     refusal: str | None = None
+    first: float = 0.0
+    ranked_by: Literal["risk", "log score"] = "risk"
 
 
 def compare(
@@ -79,7 +85,7 @@ def compare(
         raise InputError(f"no unit has {channel.words.xs} that can be split in two: a comparison needs such units")
     folds = [_Fold(channel, parts, square) for parts in channel.split(x, known, FOLDS, rng)]
     losses: dict[str, Floats] = {}
-    log_scores: dict[str, float | None] = {}
+    log_losses: dict[str, Floats] = {}
     refused = []
     for name, method in methods.items():
         try:
@@ -90,11 +96,13 @@ def compare(
         else:
             losses[name] = _weighted(weight, np.array([loss for loss, _ in outcomes]))
             logs = [log for _, log in outcomes if log is not None]
-            log_scores[name] = float(np.mean(logs)) if logs else None
+            if logs:
+                log_losses[name] = -_weighted(np.ones(weight.size), np.array(logs))
         fitted(name)
     if not losses:
         raise InputError(f"no method could be fitted to this table: {refused[0].refusal}")
-    return _ranked(losses, log_scores) + refused
+    few = tally.n < FEW_UNITS and bool(log_losses)
+    return _ranked(losses, log_losses, rng, by_log=few) + refused
 
 
 @contextmanager
@@ -113,23 +121,51 @@ def margin(scores: Sequence[Score]) -> str:
     >>> margin([Score("gamma", 1.0, 0.0, 0.0), Score("mle", 1.3, 0.3, 0.1), Score("npmle", 1.4, 0.4, 0.5)])
     '; npmle within two standard errors'
     """
-    rivals = [score for score in scores if score.refusal is None][1:]
+    rivals = [score for score in scores if score.refusal is None and not np.isnan(score.excess)][1:]
     close = ", ".join(score.method for score in rivals if score.excess <= 2 * score.excess_se)
     if not rivals:
         return ""
     return f"; {close} within two standard errors" if close else ", more than two standard errors ahead"
 
 
-def _ranked(losses: Mapping[str, Floats], log_scores: Mapping[str, float | None]) -> list[Score]:
+def _ranked(
+    losses: Mapping[str, Floats], log_losses: Mapping[str, Floats], rng: np.random.Generator, by_log: bool
+) -> list[Score]:
     """Best first, each paired unit by unit with the best; losses [n] by method."""
-    risk = {name: float(np.mean(of)) for name, of in losses.items()}
-    order = sorted(risk, key=lambda name: risk[name])
+    judged = log_losses if by_log else losses
+    mean = {name: float(np.mean(of)) for name, of in judged.items()}
+    order = sorted(mean, key=lambda name: mean[name])
+    unjudged = sorted((name for name in losses if name not in judged), key=lambda name: float(np.mean(losses[name])))
+    first = dict(zip(order, _first(np.array([judged[name] for name in order]), rng), strict=True))
     scores = []
-    for name in order:
-        excess = losses[name] - losses[order[0]]
-        error = float(excess.std(ddof=1) / np.sqrt(excess.size))
-        scores.append(Score(name, risk[name], float(excess.mean()), error, log_scores[name]))
+    for name in [*order, *unjudged]:
+        excess = judged[name] - judged[order[0]] if name in judged else np.full(2, np.nan)
+        scores.append(
+            Score(
+                name,
+                risk=float(np.mean(losses[name])),
+                excess=float(excess.mean()),
+                excess_se=float(excess.std(ddof=1) / np.sqrt(excess.size)),
+                log_score=-float(np.mean(log_losses[name])) if name in log_losses else None,
+                first=first.get(name, 0.0),
+                ranked_by="log score" if by_log else "risk",
+            )
+        )
     return scores
+
+
+def _first(losses: Floats, rng: np.random.Generator) -> list[float]:
+    """In what share of resampled tables each method has the lowest mean loss, from losses [method, n]; ties go first.
+
+    >>> _first(np.array([[0.0, 0.0], [1.0, 1.0]]), np.random.default_rng(0))
+    [1.0, 0.0]
+    """
+    # Which units come together in a block is left to chance: tallies are sorted.
+    blocks = np.array_split(losses[:, rng.permutation(losses.shape[1])], min(BLOCKS, losses.shape[1]), axis=1)
+    sums = np.array([block.sum(axis=1) for block in blocks])
+    drawn = rng.multinomial(len(blocks), np.full(len(blocks), 1.0 / len(blocks)), size=RESAMPLED)
+    best = np.argmin(drawn @ sums, axis=1)
+    return [float(share) for share in np.bincount(best, minlength=len(losses)) / RESAMPLED]
 
 
 def _weighted(weight: Floats, losses: Floats) -> Floats:
@@ -152,8 +188,8 @@ class _Fold:
     parts: Parts
     square: Floats
 
-    def outcome(self, method: Estimator) -> tuple[Floats, float | None]:
-        """Each unit's loss, NaN where a part of it is empty, and the mean log score of the others."""
+    def outcome(self, method: Estimator) -> tuple[Floats, Floats | None]:
+        """Each unit's loss and, for methods with a prior, its log score; NaN where a part of it is empty."""
         parts = self.parts
         kept, held = ~np.isnan(parts.kept_known), ~np.isnan(parts.held_known)
         x, known = parts.kept[kept], parts.kept_known[kept]
@@ -163,16 +199,16 @@ class _Fold:
         estimate[kept] = rule(x[first], known[first])[which]
         raw = np.full(held.size, np.nan)
         raw[held] = self.channel.mle(parts.held[held], parts.held_known[held])
-        both = kept & held
-        log_score = _log_score(rule, Parts(*(part[both] for part in parts)))
-        return estimate * (estimate - 2 * raw) + self.square, log_score
+        logs = None
+        if rule.prior is not None:
+            both = kept & held
+            logs = np.full(held.size, np.nan)
+            logs[both] = _log_scores(rule, rule.prior, Parts(*(part[both] for part in parts)))
+        return estimate * (estimate - 2 * raw) + self.square, logs
 
 
-def _log_score(rule: Rule, parts: Parts) -> float | None:
-    """Mean log p(held | kept), for methods with a prior."""
-    if rule.prior is None:
-        return None
+def _log_scores(rule: Rule, prior: AnyPrior, parts: Parts) -> Floats:
+    """log p(held | kept)."""
     first, which = distinct_rows(*parts)
     kept, known, held, future = (part[first] for part in parts)
-    logs = log_predictive(rule.prior, kept, known, held, future, rule.channel)
-    return float(logs[which].mean())
+    return np.asarray(log_predictive(prior, kept, known, held, future, rule.channel)[which])

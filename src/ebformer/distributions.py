@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -44,6 +45,17 @@ class Distribution(ABC, Generic[Number]):
         """The equal-tailed interval that holds the value with probability `level`, at least."""
         low, high = tails(level)
         return self.quantile(low), self.quantile(high)
+
+    def to_frame(self, level: float = 0.9) -> Any:
+        """Mean, standard deviation and interval of every unit, as a pandas, polars or pyarrow table, whichever is here.
+
+        >>> after = DiscretePosterior(np.array([1.0, 3.0]), np.array([[1.0, 0.0], [0.5, 0.5]]))
+        >>> list(after.to_frame().columns)
+        ['mean', 'deviation', 'lower', 'upper']
+        """
+        low, high = self.interval(level)
+        columns = {"mean": self.mean, "deviation": np.sqrt(self.variance), "lower": low, "upper": high}
+        return table_of({name: np.ravel(column) for name, column in columns.items()})
 
     def __repr__(self) -> str:
         mean = self.mean
@@ -190,6 +202,20 @@ class Predictive(Distribution[Any]):
         return np.exp(self.log_density(y))
 
 
+def table_of(columns: dict[str, NDArray[Any]]) -> Any:
+    """Columns as a table of the first library for tables that is installed: pandas, polars or pyarrow.
+
+    >>> table_of({"x": np.arange(3)}).shape
+    (3, 1)
+    """
+    for library, make in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "table")):
+        try:
+            return getattr(import_module(library), make)(columns)
+        except ModuleNotFoundError:
+            continue
+    raise InputError("a table needs a library for tables: install pandas, polars or pyarrow")
+
+
 def check_draws(n: int, rng: np.random.Generator) -> None:
     """An `InputError` unless n draws can be taken from a generator of random numbers.
 
@@ -235,14 +261,14 @@ def probabilities(q: ArrayLike) -> Floats:
 
 
 def thresholds(c: ArrayLike) -> Floats:
-    """Numbers that rates can be compared with, or an `InputError` where one is NaN.
+    """Numbers that thetas can be compared with, or an `InputError` where one is NaN.
 
     >>> thresholds([-1, 0.5]).tolist()
     [-1.0, 0.5]
     """
-    levels = _numbers(c, "the rate to exceed")
+    levels = _numbers(c, "the number to exceed")
     if np.isnan(levels).any():
-        raise InputError("the rate to exceed is nan: give a number")
+        raise InputError("the number to exceed is nan: give a number")
     return levels
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -141,7 +142,8 @@ class GridPrior(Prior):
 class ConjugatePrior(ABC):
     """A prior whose posteriors are of its own family, with closed forms for all that `bayes` asks of it.
 
-    Subclasses are frozen dataclasses whose fields are the parameters.
+    Subclasses are frozen dataclasses whose fields are the parameters. Vectors [h] of parameters are h priors at once:
+    x with a trailing axis then gets the answers of each.
     """
 
     name: ClassVar[str]
@@ -195,6 +197,18 @@ class ConjugatePrior(ABC):
     def parameters(self) -> dict[str, Any]:
         """The parameters by name."""
         return asdict(self)  # type: ignore[call-overload,no-any-return]
+
+
+def positive_parameter(number: Any) -> bool:
+    """Whether this can be a parameter that is positive and finite, one or a vector of them.
+
+    >>> positive_parameter(2.0), positive_parameter(np.array([1.0, 0.0])), positive_parameter("2")
+    (True, False, False)
+    """
+    if not isinstance(number, Real | np.ndarray):
+        return False
+    numbers = np.asarray(number, dtype=np.float64)
+    return bool(np.all((numbers > 0) & (numbers < np.inf)))
 
 
 AnyPrior = Prior | ConjugatePrior

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.channels.mixtures import MixedPosterior
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior
 
 
@@ -18,8 +19,10 @@ FINE, COARSE = gauss_legendre(24), gauss_legendre(6)
 """For cells that hold many units, and for those that hold less than one."""
 MOST_CELLS = 1024
 """Units in one cell are ordered at random, so cells near the top must hold few; time and memory ask for few cells."""
-SMALL = 1e-3
-"""Below this probability log(1 + p (z - 1)) is summed by its series, whose error is of order p^4."""
+MOST_TERMS = 2**24
+"""So many terms of mixtures are summed, for all units and cells."""
+SMALL, ORDER = 0.1, 14
+"""Up to this probability functions of p (z - 1), which is 0.2 at most, are summed by their series of this order."""
 
 
 def cells(posteriors: list[Posterior], multiplicity: NDArray[np.int64]) -> Floats:
@@ -33,6 +36,7 @@ def cells(posteriors: list[Posterior], multiplicity: NDArray[np.int64]) -> Float
     >>> cells([one], np.array([3])).tolist()
     [[0.25, 0.75]]
     """
+    posteriors = [_simplified(posterior) for posterior in posteriors]
     edges = np.unique(np.concatenate([_edges(posterior) for posterior in posteriors]))
     if edges.size > MOST_CELLS:
         units = np.split(multiplicity, np.cumsum([posterior.mean.size for posterior in posteriors])[:-1])
@@ -44,6 +48,17 @@ def cells(posteriors: list[Posterior], multiplicity: NDArray[np.int64]) -> Float
         above[:, -1] = 0.0  # whatever lies beyond the last quantile belongs to the last cell
         weights.append(-np.diff(above, axis=1, prepend=1.0))
     return np.concatenate(weights)
+
+
+def _simplified(posterior: Posterior) -> Posterior:
+    """The same, but where a mixture over parameters has too many terms, the law with its mean and variance.
+
+    Only units by the thousands have so many, and these leave next to no doubt about the parameters.
+    """
+    if not isinstance(posterior, MixedPosterior):
+        return posterior
+    terms = posterior.mean.size * posterior.weights.size * MOST_CELLS
+    return posterior if terms <= MOST_TERMS else posterior.matched
 
 
 def _rungs(height: Floats) -> NDArray[np.bool_]:
@@ -126,10 +141,20 @@ def fewer_others_ahead(p: Floats, multiplicity: NDArray[np.int64], kinds: NDArra
         return np.ones(kinds.size)
     z = np.exp(2j * np.pi * np.arange(length // 2 + 1) / length)
     large = p > SMALL
-    log_phi = np.log1p(p[large, None] * (z - 1)).T @ multiplicity[large]
-    for order in (1, 2, 3):
-        log_phi -= (multiplicity[~large] @ p[~large] ** order) * (1 - z) ** order / order
+    single = large & (multiplicity == 1)  # a product is ten times as fast as a sum of logarithms
+    several = large & ~single
+    log_phi = np.log1p(p[several, None] * (z - 1)).T @ multiplicity[several]
+    small, units = p[~large], multiplicity[~large].astype(np.float64)
+    for order in range(1, ORDER + 1):
+        units = units * small
+        log_phi -= units.sum() * (1 - z) ** order / order
     counted = np.exp(-2j * np.pi * np.outer(np.arange(length // 2 + 1), np.arange(start, m)) / length).sum(axis=1)
     folded = np.where(np.arange(length // 2 + 1) == 0, 1.0, 2.0) / length
-    chance = ((folded * np.exp(log_phi) * counted) / (1 + p[kinds, None] * (z - 1))).sum(axis=1).real
+    all_units = folded * np.exp(log_phi) * np.prod(1 + p[single, None] * (z - 1), axis=0) * counted
+    own = p[kinds]
+    # One unit is divided out of the product: 1 / (1 - p (1 - z)), as a geometric series where it can be one.
+    series = (all_units * (1 - z) ** np.arange(ORDER + 1)[:, None]).sum(axis=1).real
+    chance = np.polynomial.polynomial.polyval(own, series)
+    sizeable = own > SMALL
+    chance[sizeable] = (all_units / (1 + own[sizeable, None] * (z - 1))).sum(axis=1).real
     return np.asarray(np.clip(chance, 0.0, 1.0))

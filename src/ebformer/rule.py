@@ -20,12 +20,15 @@ from ebformer.bayes.marginal import admitted, check_known, observations
 from ebformer.bayes.prediction import units_to_come
 from ebformer.channels import CHANNELS, POISSON, channel_named, pick
 from ebformer.channels.base import Channel
+from ebformer.channels.mixed_prior import MixedPrior
 from ebformer.distributions import Floats, Posterior, Predictive
 from ebformer.errors import InputError, KnownError, NoPriorError, WeightsError
 from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
 from ebformer.tally import Tally
 
 FORMAT, VERSION = "ebformer-rule", 2
+FIT_FORMAT = "ebformer-fit"
+"""What a file says that holds the rules of a table (`tables.saved_fit`)."""
 
 RULE_KINDS = {
     "mle": "ebformer.estimators.mle",
@@ -78,6 +81,8 @@ class Rule(ABC):
     """What was fitted, where it is at hand; of a rule that was read from a file, `as_saved` is left."""
     as_saved: tuple[int | None, float | None] = field(default=(None, None), kw_only=True, repr=False, compare=False)
     """The number of units and the log-likelihood."""
+    parameters: int | None = field(default=None, kw_only=True, repr=False, compare=False)
+    """How many numbers were found by maximum likelihood, where they can be counted."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -101,6 +106,21 @@ class Rule(ABC):
             return self.as_saved[1]
         log_f = log_marginal(self.prior, self.tally.x, self.tally.known, channel=self.channel)
         return float(self.tally.multiplicity @ log_f)
+
+    @property
+    def aic(self) -> float | None:
+        """Akaike's criterion, 2 parameters - 2 log-likelihood; lower is better. None where it has no meaning.
+
+        It compares shapes of priors by a fixed number of parameters, such as gamma. A nonparametric prior has no number
+        of parameters, a network did not maximise the likelihood: `ebformer compare` scores these by prediction.
+
+        >>> from ebformer.estimators.gamma import Gamma
+        >>> rule = Gamma()(Tally.of([0, 0, 0, 5, 1, 9]))
+        >>> round(rule.aic + 2 * rule.log_likelihood, 9)
+        4.0
+        """
+        likelihood = self.log_likelihood
+        return None if self.parameters is None or likelihood is None else 2.0 * self.parameters - 2.0 * likelihood
 
     def __call__(self, x: ArrayLike, known: ArrayLike | None = None, **words: ArrayLike | None) -> Floats:
         """Estimates of theta in the shape of x, broadcast against what is known; equal questions are answered once."""
@@ -144,6 +164,8 @@ class Rule(ABC):
             "prior": str(self.prior),
             "convergence": "no iterations" if self.convergence is None else str(self.convergence),
         }
+        if (aic := self.aic) is not None:
+            lines["log-likelihood"] += f", AIC {aic:,.3f}"
         if not self.channel.complete and isinstance(self.prior, Prior) and self.tally is not None:
             further = float(self.prior.weights @ units_to_come(self.prior.atoms, self.tally))
             number = f"{further:,.0f} further units" if np.isfinite(further) else "too many units to count"
@@ -201,6 +223,7 @@ class Rule(ABC):
             "known": self.known,
             "units": self.units,
             "log_likelihood": self.log_likelihood,
+            "parameters": self.parameters,
             "convergence": None if self.convergence is None else asdict(self.convergence),
             "content": self._content(),
         }
@@ -212,12 +235,12 @@ class Rule(ABC):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Rule:
-        """Read a rule that `save` wrote; nothing in the file is executed."""
+        """Read a rule that `save` wrote, or the one in a fit of a table without groups; nothing in it is executed."""
         try:
             record = json.loads(Path(path).read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is not a saved rule: write one with rule.save(path)") from error
-        return Rule.from_record(record, path)
+        return Rule.from_record(_only_rule(record, path), path)
 
     @staticmethod
     def from_record(record: Any, path: str | os.PathLike[str]) -> Rule:
@@ -243,14 +266,24 @@ class Rule(ABC):
             raise InputError(f"{path} is damaged, for a rule of kind {kind!r}, at {error}: save it again") from error
 
 
+def _only_rule(record: Any, path: str | os.PathLike[str]) -> Any:
+    """The record of a rule: the file itself, or what a fit without groups holds."""
+    if not isinstance(record, dict) or record.get("format") != FIT_FORMAT:
+        return record
+    match record.get("rules"):
+        case [{"groups": [None], "rule": rule}]:
+            return rule
+    raise InputError(f"{path} holds a fit with a rule for each group: open it with eb.load_fit")
+
+
 def _common(record: dict[str, Any]) -> dict[str, Any]:
     """What rules of every kind have, from a record."""
     of, known, convergence = record.get("channel", POISSON.name), record["known"], record["convergence"]
-    units, log_likelihood = record.get("units"), record.get("log_likelihood")
+    units, log_likelihood, parameters = (record.get(name) for name in ("units", "log_likelihood", "parameters"))
     if of not in CHANNELS:
         raise ValueError(f"channel {of!r}")
-    if not (isinstance(record["method"], str) and isinstance(units, int | None)):
-        raise TypeError("method or units")
+    if not (isinstance(record["method"], str) and isinstance(units, int | None) and isinstance(parameters, int | None)):
+        raise TypeError("method, units or parameters")
     if known is not None:
         known = float(known)
         check_known(channel_named(of), np.asarray(known), channel_named(of).keyword)
@@ -260,6 +293,7 @@ def _common(record: dict[str, Any]) -> dict[str, Any]:
         "known": known,
         "convergence": None if convergence is None else Convergence(**convergence),
         "as_saved": (units, None if log_likelihood is None else float(log_likelihood)),
+        "parameters": parameters,
     }
 
 
@@ -290,6 +324,8 @@ class BayesRule(Rule):
         return bayes_rule(self.mixing, x, known, channel=self.channel)
 
     def _content(self) -> dict[str, Any]:
+        if isinstance(self.mixing, MixedPrior):
+            return {"mixed": self.mixing.parameters()}
         if isinstance(self.mixing, ConjugatePrior):
             return {self.mixing.name: self.mixing.parameters()}
         found = {"atoms": self.mixing.atoms.tolist(), "weights": self.mixing.weights.tolist()}
@@ -301,6 +337,10 @@ class BayesRule(Rule):
         mixing: AnyPrior
         if of.conjugate in content:
             mixing = of.conjugate_prior(**content[of.conjugate])
+        elif "mixed" in content:
+            vectors = {name: np.array(values, dtype=np.float64) for name, values in content["mixed"].items()}
+            weights = vectors.pop("weights")
+            mixing = MixedPrior(of.conjugate_prior(**vectors), weights)
         elif "grid" in content:
             mixing = GridPrior(content["grid"]["atoms"], content["grid"]["weights"], of)
         else:

@@ -416,7 +416,7 @@ def test_help_has_an_example(command: str) -> None:
 
 def test_the_help_of_apply_speaks_of_the_columns_of_the_fit() -> None:
     said = " ".join(ebformer("apply", "--help").stdout.split())
-    assert said.count("if the column has another name than in the fit") == 6
+    assert said.count("if the column has another name than in the fit") == 7
     assert "1 for all" not in said
     assert "up to the binning that large tables need" in said
 

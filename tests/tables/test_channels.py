@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import ebformer as eb
+from ebformer import selection
 from ebformer.channels import channels
 from ebformer.errors import InputError
 from ebformer.tables import observations as module
@@ -83,13 +84,20 @@ def channel_of(name: str) -> Any:
 def test_every_home_gives_the_answers_of_the_plain_walk(name: str, home: str) -> None:
     table = a_table(name)
     frame = HOMES[home](table)
-    found = as_polars(shrink(frame, **WORDS[name], method="npmle", interval=0.8, future=FUTURE[name], top=5, above=0.4))
-    assert found.columns[4:] == [column for answer in ANSWERS for column in answer.columns]
+    asked: dict[str, Any] = {"future": FUTURE[name], "top": 5, "above": 0.4, "below": 0.3, "null": 0.2}
+    found = as_polars(shrink(frame, **WORDS[name], method="npmle", interval=0.8, **asked))
+    listed = as_polars(shrink(frame, **WORDS[name], method="npmle", interval=0.8, above=0.4, fdr=0.2))
+    every = [column for answer in ANSWERS for column in answer.columns]
+    assert found.columns[4:] == [column for column in every if column != "selected"]
     rule = eb.estimator("npmle")(Tally.of(table["x"], table["known"], channel=channel_of(name)))
     after = rule.posterior(table["x"], table["known"])
     np.testing.assert_allclose(found["estimate"], after.mean, rtol=1e-9)
     np.testing.assert_allclose(found["upper"], after.interval(0.8)[1], rtol=1e-9)
     np.testing.assert_allclose(found["p_above"], after.exceeds(0.4), rtol=1e-9)
+    np.testing.assert_allclose(found["lfsr"], selection.lfsr(after, 0.2), atol=1e-12)
+    np.testing.assert_allclose(found["p_below"], selection.p_below(after, 0.3), atol=1e-12)
+    errors, each = 1.0 - after.exceeds(0.4), np.ones(len(table["x"]), dtype=np.int64)
+    assert listed["selected"].to_list() == selection.selected(errors, each, 0.2).tolist()
     ahead = rule.predict(table["x"], table["known"], FUTURE[name])
     np.testing.assert_allclose(found["predicted_upper"], ahead.interval(0.8)[1], rtol=1e-9)
     assert found["predicted_upper"].dtype.is_integer() == rule.channel.whole
@@ -291,3 +299,57 @@ def test_without_a_method_it_is_the_default_of_the_channel() -> None:
         frame = pl.DataFrame(a_table(name))
         named = shrink(frame, **words, method=eb.estimators.catalogue.default_method(channel_of(name)))
         assert shrink(frame, **words).equals(named)
+
+
+@pytest.mark.parametrize("home", HOMES)
+@pytest.mark.parametrize("name", ["poisson", "binomial", "normal"])
+def test_rows_of_a_unit_are_added_up(name: str, home: str) -> None:
+    """Two looks at a unit tell what one look of both together would: the posterior is the same."""
+    table = a_table(name)
+    table["item"] = np.arange(N) // 3
+    found = shrink(HOMES[home](table), **WORDS[name], unit="item", method="npmle")
+    units = (found.pl() if isinstance(found, duckdb.DuckDBPyRelation) else pl.DataFrame(found)).sort("item")
+    assert units["item"].to_list() == list(range(N // 3))
+    channel = channel_of(name)
+    x, known = (each.reshape(-1, 3) for each in (np.asarray(table["x"], dtype=float), table["known"].astype(float)))
+    total = channel.added_up(*(each.sum(axis=1) for each in channel.summands(x, known)))
+    np.testing.assert_allclose(units["x"], total[0], rtol=1e-12)
+    np.testing.assert_allclose(units["known"], total[1], rtol=1e-12)
+    theta = np.linspace(0.2, 0.8, 7)[:, None]
+    apart = channel.log_likelihood(x[:, :, None], theta[:, 0], known[:, :, None]).sum(axis=1)
+    together = channel.log_likelihood(total[0][:, None], theta[:, 0], total[1][:, None])
+    np.testing.assert_allclose(np.ptp(apart - together, axis=1), 0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_without_exposures_the_rows_of_a_unit_are_its_exposure(home: str) -> None:
+    days = {"item": ["a", "b", "a", "a", "c"], "clicks": [1, 0, 2, 0, 5]}
+    found = shrink(HOMES[home](days), "clicks", unit="item", method="mle")
+    rows = (found.pl() if isinstance(found, duckdb.DuckDBPyRelation) else pl.DataFrame(found)).sort("item").rows()
+    assert rows == [("a", 3, 3.0, 1.0), ("b", 0, 1.0, 0.0), ("c", 5, 1.0, 5.0)]
+    days["clicks"][2] = -2
+    with pytest.raises(InputError, match="row 3: clicks is -2"):
+        shrink(HOMES[home](days), "clicks", unit="item", method="mle")
+    found = shrink(HOMES[home](days), "clicks", unit="item", method="mle", missing="explain")
+    rows = (found.pl() if isinstance(found, duckdb.DuckDBPyRelation) else pl.DataFrame(found)).sort("item")
+    assert rows["note"].is_null().to_list() == [False, True, True]
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_rows_that_repeat_a_name_are_told(home: str) -> None:
+    rng = np.random.default_rng(0)
+    days = {"item_id": [f"i{i % 40}" for i in range(400)], "clicks": rng.poisson(3.0, 400), "team": ["a", "b"] * 200}
+    with pytest.warns(eb.ModelWarning, match="rows repeat item_id, about (10.0|9.8) each.*--unit item_id"):
+        shrink(HOMES[home](days), "clicks", method="mle")
+    for named in ({"group": "item_id"}, {"unit": "item_id"}):
+        assert not any("repeat" in said for said in warnings_of(HOMES[home](days), **named))
+    assert not any("repeat" in said for said in warnings_of(HOMES[home](days | {"name": list(range(400))})))
+
+
+def warnings_of(frame: Any, **words: Any) -> list[str]:
+    import warnings
+
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        shrink(frame, "clicks", **words, method="mle")
+    return [str(each.message) for each in heard]

@@ -13,6 +13,7 @@ from scipy import special
 
 from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
+from ebformer.channels.mixed_prior import MixedPrior
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior
 from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
@@ -27,7 +28,7 @@ def at_once(prior: AnyPrior | None) -> int:
     >>> at_once(Prior([1.0, 3.0], [0.5, 0.5])) * 2 == at_once(None) == ENTRIES
     True
     """
-    return max(1, ENTRIES // len(prior)) if isinstance(prior, Prior) else ENTRIES
+    return max(1, ENTRIES // len(prior)) if isinstance(prior, Prior | MixedPrior) else ENTRIES
 
 
 def log_marginal(

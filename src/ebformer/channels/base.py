@@ -22,7 +22,8 @@ LARGEST_WHOLE = 2**53
 class Words:
     """What people call x, what is known, and theta, one and several; `ask_x` and `ask_known` say what to give.
 
-    `scale` is what a change of theta is measured by (`Channel.scale`).
+    `seen` tells of one observation, as {x} of the column {name} and {known} of the column {unit}; `scale` is what a
+    change of theta is measured by (`Channel.scale`).
     """
 
     x: str
@@ -33,6 +34,7 @@ class Words:
     thetas: str
     ask_x: str
     ask_known: str
+    seen: str
     scale: str = "itself"
 
 
@@ -41,8 +43,9 @@ class Advice:
     """What the model check says of observations that this channel, with any prior, does not explain.
 
     `narrow`: they vary too little. `wide`: they vary too much where little is known and too little where much is.
-    `misfit`: anything else. `no_zeros`: no unit shows a 0 though about {zeros} are expected; None where that is no sign
-    of trouble.
+    `misfit`: anything else. `parts`: what makes the parts of an observation independent (`Channel.split`), and what
+    happens where it does not hold. `no_zeros`: no unit shows a 0 though many are expected; `tries`: no count
+    is above its exposure, a whole number. Both are None where that is no sign of trouble.
     """
 
     fits: str
@@ -50,7 +53,9 @@ class Advice:
     wide: str
     misfit: str
     trend: str
+    parts: str
     no_zeros: str | None = None
+    tries: str | None = None
 
 
 class Parts(NamedTuple):
@@ -133,6 +138,12 @@ class Channel(ABC):
     def blank(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
         """Which observations are no look at all, such as no event in no time: they leave the prior as it is."""
         return np.less(known, -np.inf)
+
+    def usable(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
+        """Which pairs of numbers are observations, blank ones included."""
+        known_is = self.possible_known(known) | self.blank(x, known)
+        found: NDArray[np.bool_] = self.possible(x) & known_is & self.possible_pair(x, known)
+        return found
 
     # The likelihood.
 
@@ -274,8 +285,20 @@ class Channel(ABC):
         """
         raise NotImplementedError
 
-    def conjugate_prior(self, **parameters: float) -> Any:
+    def summands(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        """What is added up over several looks at one unit (`added_up`): by default x and what is known themselves."""
+        return x, known
+
+    def added_up(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        """The one observation that tells as much of theta as all whose summands have these sums."""
+        return x, known
+
+    def conjugate_prior(self, **parameters: Any) -> Any:
         """The `ConjugatePrior` of this channel with these parameters, where it has one."""
+        raise NotImplementedError
+
+    def hyperprior(self, x: Floats, known: Floats, units: Floats) -> Any:
+        """The `Hyperprior` of its conjugate prior; of the observations it may use their reach, never their spread."""
         raise NotImplementedError
 
     def missed(self, theta: Floats, known: Floats) -> Floats:

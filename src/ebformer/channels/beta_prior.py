@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betaincinv
 
 from ebformer.channels.binomial import Binomial
+from ebformer.channels.closed_forms import ClosedFormPosterior, WholeClosedForm
 from ebformer.channels.poisson import log_peak
 from ebformer.distributions import (
     Floats,
-    Posterior,
-    Predictive,
-    against,
-    below_one,
     check_draws,
     on_whole_numbers,
-    probabilities,
-    thresholds,
-    whole_quantile,
 )
 from ebformer.errors import InputError
-from ebformer.prior import ConjugatePrior
+from ebformer.prior import ConjugatePrior, positive_parameter
 
 NEGLIGIBLE = 1e-18
 """Terms of a sum end where they are this small beside the sum."""
@@ -51,7 +44,7 @@ class BetaPrior(ConjugatePrior):
 
     def __post_init__(self) -> None:
         for name, number in (("a", self.a), ("b", self.b)):
-            if not (isinstance(number, Real) and 0 < number < np.inf):
+            if not positive_parameter(number):
                 raise InputError(f"the parameter {name} of a beta prior is {number!r}: give a positive finite number")
 
     @property
@@ -96,7 +89,7 @@ class BetaPrior(ConjugatePrior):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BetaPosterior(Posterior):
+class BetaPosterior(ClosedFormPosterior):
     """theta | x ~ Beta(a, b), one pair per observation."""
 
     a: Floats
@@ -110,13 +103,21 @@ class BetaPosterior(Posterior):
     def variance(self) -> Floats:
         return self.mean * (self.b / (self.a + self.b)) / (self.a + self.b + 1.0)
 
-    def quantile(self, q: ArrayLike) -> Floats:
-        levels = probabilities(q)
-        return np.asarray(betaincinv(against(levels, self.a), against(levels, self.b), levels))
+    def below(self, theta: Floats) -> Floats:
+        return np.asarray(betainc(self.a, self.b, np.clip(theta, 0.0, 1.0)))
 
-    def exceeds(self, c: ArrayLike) -> Floats:
-        levels = np.clip(thresholds(c), 0.0, 1.0)
-        return np.asarray(betaincc(against(levels, self.a), against(levels, self.b), levels))
+    def inverse(self, q: Floats) -> Floats:
+        return np.asarray(betaincinv(self.a, self.b, q))
+
+    @classmethod
+    def matching(cls, mean: Floats, variance: Floats) -> BetaPosterior:
+        size = mean * (1.0 - mean) / variance - 1.0
+        return cls(size * mean, size * (1.0 - mean))
+
+    def survival(self, theta: Floats) -> Floats:
+        # betaincc takes ten times as long; the upper tail is the lower one of failures, where 1 - below has no digits.
+        above = np.asarray(1.0 - self.below(theta))
+        return np.asarray(betainc(self.b, self.a, np.clip(1.0 - theta, 0.0, 1.0), out=above, where=above < 0.1))
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         check_draws(n, rng)
@@ -124,7 +125,7 @@ class BetaPosterior(Posterior):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BetaBinomial(Predictive):
+class BetaBinomial(WholeClosedForm):
     """y ~ Binomial(future, theta) with theta ~ Beta(a, b)."""
 
     a: Floats
@@ -140,25 +141,15 @@ class BetaBinomial(Predictive):
         total = self.a + self.b
         return self.mean * (self.b / total) * ((total + self.future) / (total + 1.0))
 
-    def log_density(self, y: ArrayLike) -> Floats:
-        successes, a, b, m = self._against(y)
-
+    def log_p(self, y: Floats) -> Floats:
         def log_pmf(whole: Floats) -> Floats:
-            inside = np.minimum(whole, m)
-            return np.where(whole <= m, beta_binomial_log_pmf(inside, a, b, m), -np.inf)
+            inside = np.minimum(whole, self.future)
+            return np.where(whole <= self.future, beta_binomial_log_pmf(inside, self.a, self.b, self.future), -np.inf)
 
-        return on_whole_numbers(log_pmf, successes)
+        return on_whole_numbers(log_pmf, y)
 
-    def cdf(self, y: ArrayLike) -> Floats:
-        return beta_binomial_cdf(*self._against(y))
-
-    def quantile(self, q: ArrayLike) -> NDArray[np.int64]:
-        _, a, b, m = self._against(np.zeros(1))
-        return whole_quantile(lambda y: beta_binomial_cdf(y, a, b, m), below_one(q), self.a.shape)
-
-    def _against(self, y: ArrayLike) -> tuple[Floats, Floats, Floats, Floats]:
-        successes = np.asarray(y, dtype=np.float64)
-        return successes, against(successes, self.a), against(successes, self.b), against(successes, self.future)
+    def below(self, y: Floats) -> Floats:
+        return beta_binomial_cdf(y, self.a, self.b, self.future)
 
 
 def beta_binomial_log_pmf(x: ArrayLike, a: ArrayLike, b: ArrayLike, m: ArrayLike) -> Floats:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincc
+from scipy.special import betaincc, expit
 
 from ebformer.channels import poisson
 from ebformer.channels.base import Advice, Channel, Floats, Parts, Symmetry, Words, whole_numbers_from
@@ -39,6 +40,7 @@ class Binomial(Channel):
         thetas="probabilities",
         ask_x="give whole numbers from 0 to the number of trials",
         ask_known="give whole numbers of at least 1",
+        seen="{x} {name} out of {known} {unit}",
     )
     advice = Advice(
         fits="binomial with a mixing distribution fits",
@@ -54,6 +56,10 @@ class Binomial(Channel):
         trend=(
             "units with more trials have {direction} probabilities: "
             "the number of trials tells about the unit, so estimates of units with few trials lean the wrong way"
+        ),
+        parts=(
+            "Trials dealt out at random make independent parts only if the trials of a unit do not go together; "
+            "where they do, methods that shrink least are flattered."
         ),
     )
     domain = (0.0, 1.0)
@@ -170,10 +176,22 @@ class Binomial(Channel):
         successes, failures = (_whole_within(cell, width, share) for cell, share in zip((x, known), at, strict=True))
         return successes, successes + failures
 
-    def conjugate_prior(self, **parameters: float) -> Any:
+    def conjugate_prior(self, **parameters: Any) -> Any:
         from ebformer.channels.beta_prior import BetaPrior
 
         return BetaPrior(**parameters)
+
+    def hyperprior(self, x: Floats, known: Floats, units: Floats) -> Any:
+        """The spread is that of log-odds, sqrt(1 / a + 1 / b); means reach from one success in all to one failure."""
+        from ebformer.channels.beta_prior import BetaPrior
+        from ebformer.channels.hyperprior import Hyperprior
+
+        def prior(place: Any, spread: Any) -> BetaPrior:
+            return BetaPrior(spread**-2.0 / expit(-place), spread**-2.0 / expit(place))
+
+        hits, misses = float(units @ x), float(units @ (known - x))
+        most = math.log(hits + misses)
+        return Hyperprior(prior, math.log((hits + 0.5) / (misses + 0.5)), least=-most, most=most)
 
     def symmetries(self) -> Sequence[Symmetry]:
         return [Symmetry("successes and failures change places", lambda x, m: (m - x, m), lambda theta: 1.0 - theta)]

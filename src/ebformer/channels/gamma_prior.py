@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincc, gammaincc, gammaincinv
+from scipy.special import betainc, betaincc, gammainc, gammaincc, gammaincinv
 
+from ebformer.channels.closed_forms import ClosedFormPosterior, WholeClosedForm
 from ebformer.channels.poisson import deviance, log_peak
 from ebformer.distributions import (
     Floats,
-    Posterior,
-    Predictive,
-    against,
-    below_one,
     check_draws,
     on_whole_numbers,
-    probabilities,
-    thresholds,
-    whole_quantile,
 )
 from ebformer.errors import InputError
-from ebformer.prior import ConjugatePrior
+from ebformer.prior import ConjugatePrior, positive_parameter
 
 
 @dataclass(frozen=True)
@@ -42,7 +35,7 @@ class GammaPrior(ConjugatePrior):
 
     def __post_init__(self) -> None:
         for name, number in (("shape", self.shape), ("rate", self.rate)):
-            if not (isinstance(number, Real) and 0 < number < np.inf):
+            if not positive_parameter(number):
                 raise InputError(f"the {name} of a gamma prior is {number!r}: give a positive finite number")
 
     @property
@@ -86,7 +79,7 @@ class GammaPrior(ConjugatePrior):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GammaPosterior(Posterior):
+class GammaPosterior(ClosedFormPosterior):
     """theta | x ~ Gamma(shape, rate), one pair per observation."""
 
     shape: Floats
@@ -100,13 +93,18 @@ class GammaPosterior(Posterior):
     def variance(self) -> Floats:
         return self.shape / self.rate**2
 
-    def quantile(self, q: ArrayLike) -> Floats:
-        levels = probabilities(q)
-        return np.asarray(gammaincinv(against(levels, self.shape), levels) / against(levels, self.rate))
+    def below(self, theta: Floats) -> Floats:
+        return np.asarray(gammainc(self.shape, np.maximum(theta, 0.0) * self.rate))
 
-    def exceeds(self, c: ArrayLike) -> Floats:
-        levels = np.maximum(thresholds(c), 0.0)  # every rate exceeds a negative one
-        return np.asarray(gammaincc(against(levels, self.shape), levels * against(levels, self.rate)))
+    def inverse(self, q: Floats) -> Floats:
+        return np.asarray(gammaincinv(self.shape, q) / self.rate)
+
+    @classmethod
+    def matching(cls, mean: Floats, variance: Floats) -> GammaPosterior:
+        return cls(mean**2 / variance, mean / variance)
+
+    def survival(self, theta: Floats) -> Floats:
+        return np.asarray(gammaincc(self.shape, np.maximum(theta, 0.0) * self.rate))  # rates exceed negative numbers
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         check_draws(n, rng)
@@ -114,7 +112,7 @@ class GammaPosterior(Posterior):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NegativeBinomial(Predictive):
+class NegativeBinomial(WholeClosedForm):
     """y ~ Poisson(future * theta) with theta ~ Gamma(shape, rate): a negative binomial."""
 
     shape: Floats
@@ -129,21 +127,11 @@ class NegativeBinomial(Predictive):
     def variance(self) -> Floats:
         return self.mean * (1 + self.future / self.rate)
 
-    def log_density(self, y: ArrayLike) -> Floats:
-        counts, shape, mean = self._against(y)
-        return on_whole_numbers(lambda whole: negative_binomial_log_pmf(whole, shape, mean), counts)
+    def log_p(self, y: Floats) -> Floats:
+        return on_whole_numbers(lambda whole: negative_binomial_log_pmf(whole, self.shape, self.mean), y)
 
-    def cdf(self, y: ArrayLike) -> Floats:
-        return negative_binomial_cdf(*self._against(y))
-
-    def quantile(self, q: ArrayLike) -> NDArray[np.int64]:
-        _, shape, mean = self._against(np.zeros(1))
-        return whole_quantile(lambda y: negative_binomial_cdf(y, shape, mean), below_one(q), self.shape.shape)
-
-    def _against(self, y: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """y, and shape and mean with trailing axes that broadcast against it."""
-        counts = np.asarray(y, dtype=np.float64)
-        return counts, against(counts, self.shape), against(counts, self.mean)
+    def below(self, y: Floats) -> Floats:
+        return negative_binomial_cdf(y, self.shape, self.mean)
 
 
 def negative_binomial_log_pmf(x: ArrayLike, shape: ArrayLike, mean: ArrayLike) -> NDArray[np.float64]:

@@ -34,6 +34,7 @@ class Normal(Channel):
         thetas="true effects",
         ask_x="give finite numbers",
         ask_known="give positive finite numbers",
+        seen="{name} {x} with {unit} {known}",
         scale="its standard error",
     )
     advice = Advice(
@@ -47,6 +48,10 @@ class Normal(Channel):
         trend=(
             "units with smaller standard errors have {direction} effects: "
             "the precision tells about the unit, so estimates of imprecise units lean the wrong way"
+        ),
+        parts=(
+            "Noise that is added to split an effect makes independent parts only if the standard errors are right; "
+            "where they are too small, methods that shrink least are flattered."
         ),
     )
     column = "effect"
@@ -162,10 +167,25 @@ class Normal(Channel):
     def scale(self, theta: Floats, known: Floats) -> Floats:
         return known
 
-    def conjugate_prior(self, **parameters: float) -> Any:
+    def summands(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        """Precisions add up, and so do effects weighted by them."""
+        return x / (known * known), 1.0 / (known * known)
+
+    def added_up(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        return x / known, 1.0 / np.sqrt(known)
+
+    def conjugate_prior(self, **parameters: Any) -> Any:
         from ebformer.channels.normal_prior import NormalPrior
 
         return NormalPrior(**parameters)
+
+    def hyperprior(self, x: Floats, known: Floats, units: Floats) -> Any:
+        """The spread is measured in standard errors, of which the harmonic mean of the squares is typical."""
+        from ebformer.channels.hyperprior import Hyperprior
+        from ebformer.channels.normal_prior import NormalPrior
+
+        typical = float(known.min() / np.sqrt((units @ (known.min() / known) ** 2) / units.sum()))
+        return Hyperprior(NormalPrior, self.pooled(x, known, units), scale=typical)
 
     def symmetries(self) -> Sequence[Symmetry]:
         return [

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from ebformer.distributions import Floats, Posterior, Predictive, against, check_draws, probabilities, thresholds
+from ebformer.channels.closed_forms import ClosedForm, ClosedFormPosterior, ClosedFormPredictive
+from ebformer.distributions import Floats, check_draws, probabilities
 from ebformer.errors import InputError
-from ebformer.prior import ConjugatePrior
+from ebformer.prior import ConjugatePrior, positive_parameter
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,9 @@ class NormalPrior(ConjugatePrior):
     spread: float
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.centre, Real) and np.isfinite(self.centre)):
+        if not (isinstance(self.centre, Real | np.ndarray) and np.all(np.isfinite(self.centre))):
             raise InputError(f"the centre of a normal prior is {self.centre!r}: give a finite number")
-        if not (isinstance(self.spread, Real) and 0 < self.spread < np.inf):
+        if not positive_parameter(self.spread):
             raise InputError(f"the spread of a normal prior is {self.spread!r}: give a positive finite number")
 
     @property
@@ -76,8 +77,8 @@ class NormalPrior(ConjugatePrior):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NormalPosterior(Posterior):
-    """theta | x ~ Normal(centre, deviation^2), one pair per observation."""
+class _NormalLaw(ClosedForm):
+    """Normal(centre, deviation^2), one pair per observation."""
 
     centre: Floats
     deviation: Floats
@@ -90,47 +91,44 @@ class NormalPosterior(Posterior):
     def variance(self) -> Floats:
         return self.deviation**2
 
+    def inverse(self, q: Floats) -> Floats:
+        """Where q of the mass lies below, broadcasting against the parameters."""
+        return np.asarray(self.centre + self.deviation * ndtri(q))
+
+    @classmethod
+    def matching(cls, mean: Floats, variance: Floats) -> Self:
+        """The normal law with these moments."""
+        return cls(mean, np.sqrt(variance))
+
     def quantile(self, q: ArrayLike) -> Floats:
         levels = probabilities(q)
-        return np.asarray(against(levels, self.centre) + against(levels, self.deviation) * ndtri(levels))
+        return self.facing(levels).inverse(levels)
 
-    def exceeds(self, c: ArrayLike) -> Floats:
-        levels = thresholds(c)
-        return np.asarray(ndtr((against(levels, self.centre) - levels) / against(levels, self.deviation)))
+
+class NormalPosterior(_NormalLaw, ClosedFormPosterior):
+    """theta | x ~ Normal(centre, deviation^2)."""
+
+    def below(self, theta: Floats) -> Floats:
+        return np.asarray(ndtr((theta - self.centre) / self.deviation))
+
+    def survival(self, theta: Floats) -> Floats:
+        return np.asarray(ndtr((self.centre - theta) / self.deviation))
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         check_draws(n, rng)
         return rng.normal(self.centre[..., None], self.deviation[..., None], size=(*self.centre.shape, n))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class NormalPredictive(Predictive):
+class NormalPredictive(_NormalLaw, ClosedFormPredictive):
     """y ~ Normal(centre, deviation^2): the posterior and the noise of the next effect together."""
 
     whole: ClassVar[bool] = False
 
-    centre: Floats
-    deviation: Floats
+    def log_p(self, y: Floats) -> Floats:
+        return normal_log_density(y, self.centre, self.deviation)
 
-    @property
-    def mean(self) -> Floats:
-        return self.centre
-
-    @property
-    def variance(self) -> Floats:
-        return self.deviation**2
-
-    def log_density(self, y: ArrayLike) -> Floats:
-        at = np.asarray(y, dtype=np.float64)
-        return normal_log_density(at, against(at, self.centre), against(at, self.deviation))
-
-    def cdf(self, y: ArrayLike) -> Floats:
-        at = np.asarray(y, dtype=np.float64)
-        return np.asarray(ndtr((at - against(at, self.centre)) / against(at, self.deviation)))
-
-    def quantile(self, q: ArrayLike) -> Floats:
-        levels = probabilities(q)
-        return np.asarray(against(levels, self.centre) + against(levels, self.deviation) * ndtri(levels))
+    def below(self, y: Floats) -> Floats:
+        return np.asarray(ndtr((y - self.centre) / self.deviation))
 
 
 def normal_log_density(x: ArrayLike, centre: ArrayLike, deviation: ArrayLike) -> Floats:

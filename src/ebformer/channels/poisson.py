@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,10 +51,14 @@ class Poisson(Channel):
         thetas="rates",
         ask_x="give whole numbers of at least 0",
         ask_known="give positive finite numbers",
+        seen="{x} {name} in {known} {unit}",
     )
     advice = Advice(
         fits="Poisson with a mixing distribution fits",
-        narrow="the counts vary less than Poisson counts can: if each is out of so many tries, give trials=",
+        narrow=(
+            "the counts vary less than Poisson counts can: "
+            "if each is out of so many tries, use --trials (in Python trials=)"
+        ),
         wide=(
             "counts are more spread than their rates explain at small exposure and less at large: "
             "events seem to come in bursts, so count bursts instead of events, or trust the intervals less"
@@ -66,9 +71,17 @@ class Poisson(Channel):
             "units with more exposure have {direction} rates: "
             "fit units of like exposure apart (a group column), or check what the exposure measures"
         ),
+        parts=(
+            "Thinning makes the parts of a count independent only if counts are Poisson given the rate; "
+            "bursty counts flatter the methods that shrink least."
+        ),
         no_zeros=(
-            "no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them, "
-            'or fit counts without zeros (in Python zeros="missing")'
+            "no unit has count 0 though many are expected: if such units were left out, add them, "
+            'or say so (--zeros missing, in Python zeros="missing")'
+        ),
+        tries=(
+            "no count is above its exposure, a whole number: if these are successes out of so many tries, use --trials "
+            "(in Python trials=); if not, check what the exposure measures, since rates change with it"
         ),
     )
     domain = (0.0, np.inf)
@@ -191,10 +204,22 @@ class Poisson(Channel):
     def unbin(self, x: Floats, known: Floats, width: float, at: tuple[float, float]) -> tuple[Floats, Floats]:
         return x, np.exp((known + at[1]) * width / fineness(x))
 
-    def conjugate_prior(self, **parameters: float) -> Any:
+    def conjugate_prior(self, **parameters: Any) -> Any:
         from ebformer.channels.gamma_prior import GammaPrior
 
         return GammaPrior(**parameters)
+
+    def hyperprior(self, x: Floats, known: Floats, units: Floats) -> Any:
+        """The spread is that of log rates, 1 / sqrt(shape); means reach from one event in all to the highest rate."""
+        from ebformer.channels.gamma_prior import GammaPrior
+        from ebformer.channels.hyperprior import Hyperprior
+
+        def prior(place: Any, spread: Any) -> GammaPrior:
+            return GammaPrior(spread**-2.0, spread**-2.0 * np.exp(-place))
+
+        events, time = float(units @ x), float(units @ known)
+        highest = float(np.max((x + 1.0) / known))
+        return Hyperprior(prior, math.log((events + 0.5) / time), least=-math.log(time), most=math.log(highest))
 
     def symmetries(self) -> Sequence[Symmetry]:
         return [Symmetry("exposures in other units", lambda x, t: (x, 2.5 * t), lambda theta: theta / 2.5, 1 / 2.5)]

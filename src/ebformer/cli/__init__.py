@@ -22,6 +22,7 @@ COMMANDS = {
     "compare": "Find the method that predicts best on a table.",
     "report": "Write an HTML page about a table, with figures.",
     "methods": "List the methods and what each can do.",
+    "export": "Write a network as ONNX, for other languages.",
     "demo": "Shrink a published table and write a report to open.",
     "datasets": "List or write the small tables that ship with ebformer.",
     "arena": "Compare methods on simulated priors, where the truth is known.",
@@ -39,6 +40,7 @@ EXTRAS = {
     "pyarrow": "arena",
     "distributed": "cluster",
     "optuna": "train",
+    "onnx": "onnx",
 }
 """Packages that only some commands need, and the extra that installs each."""
 

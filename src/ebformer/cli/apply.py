@@ -50,11 +50,11 @@ def command(
         columns = named.or_those_of(fit.columns).found_in(opened)
         missing: Missing = "error" if strict else "explain"
         shrunken = shrink_table(opened.table, columns, fit, wanted, missing, options.watch(opened))
-        deliver(opened, shrunken, output)
+        deliver(opened, shrunken, output, None)
     if update:
         fit.with_units(shrunken.observations).save(rule)
     options.say(f"{options.counted(int(shrunken.observations.keys.rows.sum()), 'row')} scored with {rule}")
     if new := [] if strict else fit.unknown(shrunken.observations):
         options.say(f"new in {columns.group}, answered with the prior of all: {first_few(new)}")
-    for sentence in shrunken.remarks:
+    for sentence in shrunken.meanings + shrunken.remarks:
         options.say(sentence)

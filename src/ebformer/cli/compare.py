@@ -15,15 +15,17 @@ from ebformer.cli import options, terminal
 def command(file: str, named: options.NamedColumns, methods: str | None, seed: int) -> None:
     """Find the method that predicts best on FILE, by five-fold thinning.
 
-    Every event is put into one of five parts at random. Each method is fitted to four parts and predicts the fifth.
-    The methods are listed best first, with
+    Every event (or trial, or effect) is put into one of five parts at random. Each method is fitted to four parts and
+    predicts the fifth. The methods are listed best first: by risk or, below a thousand units, by log score, which then
+    picks better.
 
     \b
     risk            estimated mean squared error of rates, exposure-weighted
-    excess          its difference to the best method's
-    standard error  of that difference: within two, methods may be equally good
     log score       mean log-probability of the held-out counts (methods with
                     a prior only); higher is better
+    excess          how much worse than the best, by what they are ranked by
+    standard error  of that difference: within two, methods may be equally good
+    first           share of tables resampled from this one where it is the best
 
     \b
     Examples:
@@ -32,7 +34,7 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
     """
     import numpy as np
 
-    from ebformer.comparison import ASSUMPTION, compare, margin
+    from ebformer.comparison import compare, margin
     from ebformer.estimators.catalogue import find, serving
     from ebformer.tables.files import open_table
     from ebformer.tables.observations import observe
@@ -51,16 +53,21 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
             {
                 "method": score.method,
                 "risk": score.risk,
+                "log score": score.log_score,
                 "excess": score.excess,
                 "standard error": score.excess_se,
-                "log score": score.log_score,
+                "first": score.first,
             }
             for score in taking_part
         ]
     )
     if len(taking_part) > 1:
-        options.say(f"{taking_part[0].method} predicts best on these {tally.n:,} units{margin(scores)}")
-    options.say(ASSUMPTION)
+        best = taking_part[0]
+        options.say(
+            f"{best.method} predicts best on these {tally.n:,} units by {best.ranked_by}, and in {best.first:.0%} of "
+            f"tables resampled from them{margin(scores)}"
+        )
+    options.say(tally.channel.advice.parts)
     options.say_missing(observations.missing, "left out")
     refused: dict[str, list[str]] = {}
     for score in scores:

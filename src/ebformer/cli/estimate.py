@@ -11,8 +11,6 @@ import click
 from ebformer.cli import options, terminal
 
 if TYPE_CHECKING:
-    import duckdb
-
     from ebformer.tables.answers import Wanted
     from ebformer.tables.files import TableFile
     from ebformer.tables.shrink import Shrunken
@@ -26,9 +24,16 @@ SHOWN = 20
 @options.columns
 @options.fitting
 @options.answers
+@options.label
 @click.option("--save", metavar="RULE.json", help="Keep the fit, for `ebformer apply`.")
 def command(
-    file: str, named: options.NamedColumns, method: str | None, wanted: Wanted, output: str | None, save: str | None
+    file: str,
+    named: options.NamedColumns,
+    method: str | None,
+    wanted: Wanted,
+    output: str | None,
+    label: str | None,
+    save: str | None,
 ) -> None:
     """Estimate the rate of every row of FILE: CSV, TSV (gzipped or not) or Parquet; - for standard input.
 
@@ -36,8 +41,8 @@ def command(
     success, or the true effect), and its interval from lower to upper. Each count is pulled towards what all rows
     together make plausible.
 
-    A row must be a unit. If a unit has several rows (a policy with several years), add up its counts and its exposures
-    first. Units with count 0 must be in the table, or --zeros missing says that they are not.
+    A row must be a unit. If a unit has several rows (a policy with several years), --unit policy adds up its counts and
+    its exposures first. Units with count 0 must be in the table, or --zeros missing says that they are not.
 
     \b
     Examples:
@@ -64,17 +69,18 @@ def command(
     with open_table(file) as opened:
         columns, watch = named.found_in(opened), options.watch(opened)
         estimator = chosen or find(default_method(columns.channel))
-        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch)
+        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask)
         # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
         seen = shrunken.observations.keys.rows
         said = [
             f"{options.counted(int(seen.sum()), 'row')}, {options.counted(seen.size, 'distinct observation')}, "
             f"method {estimator.name}",
+            *shrunken.meanings,
             *shrunken.remarks,
             *[f"model check: {sentence}" for sentence in shrunken.model_check],
         ]
         try:
-            deliver(opened, shrunken, output)
+            deliver(opened, shrunken, output, options.found_label(label, columns, opened))
         except BrokenPipeError:  # `| head` has seen enough of the rows; the fit is still wanted
             if save is not None:
                 shrunken.fit.save(save)
@@ -85,10 +91,10 @@ def command(
         options.say(sentence)
 
 
-def deliver(file: TableFile, shrunken: Shrunken, output: str | None) -> None:
+def deliver(file: TableFile, shrunken: Shrunken, output: str | None, label: str | None) -> None:
     """Show every row with its answers: in a file, in a pipe, or as a first look at the terminal."""
     if output is None and sys.stdout.isatty():
-        _first_look(file, shrunken.rows)
+        _first_look(file, shrunken, label)
     else:
         with options.watch(file)("Writing"):
             file.write(shrunken.rows, output or "-", shrunken.observations.columns)
@@ -99,9 +105,18 @@ def deliver(file: TableFile, shrunken: Shrunken, output: str | None) -> None:
         options.say(f"{options.counted(seen.missing, 'row')} without an answer: the column note says why")
 
 
-def _first_look(file: TableFile, rows: duckdb.DuckDBPyRelation) -> None:
+def _first_look(file: TableFile, shrunken: Shrunken, label: str | None) -> None:
+    """The first rows; of a wide table, the columns that matter: names, what was seen, answers."""
+    from ebformer.report.labels import label_column
+
     file.connection.execute("SET threads = 1")
-    names = [*file.header, *rows.columns[len(file.header) :]]
-    first = rows.limit(SHOWN + 1).fetchall()
+    rows, columns = shrunken.rows, shrunken.observations.columns
+    first = [dict(zip(rows.columns, row, strict=True)) for row in rows.limit(SHOWN + 1).fetchall()]
+    new = [name for name in rows.columns if name not in file.table.names]
+    seen = [name for name in (columns.group, columns.x, columns.role("known")) if name is not None]
+    called = label or (label_column(first[:SHOWN], {*seen, *new}) if first else None)
+    matter = dict.fromkeys([*([called] if called else []), *seen, *new])
+    titles = dict(zip(rows.columns, file.titles(rows.columns), strict=True))
     more = f"the first {SHOWN} rows; write all of them with -o out.csv" if len(first) > SHOWN else None
-    terminal.show_rows([dict(zip(names, row, strict=True)) for row in first[:SHOWN]], more)
+    shown = [{titles[name]: entry for name, entry in row.items()} for row in first[:SHOWN]]
+    terminal.show_rows(shown, more, [titles[name] for name in matter])

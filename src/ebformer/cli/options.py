@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
@@ -30,6 +31,7 @@ class NamedColumns:
     se: str | None = None
     zeros: str | None = None
     group: str | None = None
+    unit: str | None = None
     missing: Missing = "error"
 
     def or_those_of(self, columns: Columns) -> NamedColumns:
@@ -37,7 +39,7 @@ class NamedColumns:
         channel = columns.channel
         sign = dict([channel.sign] if channel.sign else [])
         known = {channel.keyword: None if columns.known is None else str(columns.known)}
-        of_fit = {channel.column: columns.x, "group": columns.group} | known | sign
+        of_fit = {channel.column: columns.x, "group": columns.group, "unit": columns.unit} | known | sign
         named = {name: text for name, text in asdict(self).items() if text is not None}
         return NamedColumns(**(of_fit | named))
 
@@ -50,13 +52,13 @@ class NamedColumns:
         words = {word: _number_unless_named(text, file.table.names) for word, text in known.items()}
         count = self.count
         if count is None and self.effect is None and self.se is None:
-            taken = (*known.values(), self.group)
+            taken = (*known.values(), self.group, self.unit)
             candidates = [name for name in file.table.whole_number_columns() if name not in taken]
             if not candidates and not file.table.rows.limit(1).fetchall():
                 raise InputError(NO_ROWS)
             count = only_count_column(candidates, file.table.names)
             say(f"reading counts from column {count!r}")
-        columns = Columns.named(count, self.effect, self.group, zeros=self.zeros, **words)
+        columns = Columns.named(count, self.effect, self.group, self.unit, zeros=self.zeros, **words)
         check_unambiguous([columns.role(role) for role in columns.roles], file.header)
         return columns
 
@@ -102,16 +104,11 @@ def _as_wanted(command: Command) -> Command:
     """Hands over what to answer with as one `Wanted`."""
 
     @wraps(command)
-    def handed(
-        interval: float | None,
-        future: float | None = None,
-        above: float | None = None,
-        top: int | None = None,
-        **rest: Any,
-    ) -> Any:
+    def handed(**given: Any) -> Any:
         from ebformer.tables.answers import Wanted
 
-        return command(wanted=Wanted(interval, future, top, above), **rest)
+        asked = {field.name: given.pop(field.name) for field in fields(Wanted) if field.name in given}
+        return command(wanted=Wanted(**asked), **given)
 
     return handed
 
@@ -144,7 +141,11 @@ _kinds = [
     ),
 ]
 
-columns = _options(*_kinds, _missing, _as_named)
+_unit = click.option(
+    "--unit", metavar="COLUMN", help="Add up the rows of each unit first, such as the days of an item."
+)
+
+columns = _options(*_kinds, _unit, _missing, _as_named)
 """What the columns of a table are, and --missing; with --group, if a command has it, one `named`."""
 
 columns_of_fit = _options(
@@ -157,6 +158,7 @@ columns_of_fit = _options(
             "effect": "effects",
             "se": "standard errors",
             "group": "groups",
+            "unit": "units",
         }.items()
     ),
     _as_named,
@@ -195,14 +197,34 @@ answers = _options(
     click.option(
         "--above",
         metavar="RATE",
-        type=float,
-        help="Add p_above, the probability that the rate is above RATE.",
+        help="Add p_above, the probability that the rate is above RATE: a number, or 1.5x for 1.5 times the mean.",
+    ),
+    click.option("--below", metavar="RATE", help="Add p_below, the probability that the rate is below RATE."),
+    click.option(
+        "--null",
+        metavar="EFFECT",
+        help="Add lfsr, the probability that an effect is not on the side of EFFECT, such as 0, on which it seems to "
+        "be.",
+    ),
+    click.option(
+        "--fdr",
+        metavar="SHARE",
+        type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
+        help="Add selected: the longest list, of those --above, --below or with the right sign, of which no more than "
+        "this share is expected to be wrong.",
+    ),
+    click.option(
+        "--per",
+        metavar="NUMBER",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Give rates per so much exposure, or so many trials, such as 1000.",
     ),
     click.option(
         "--top",
         metavar="M",
         type=click.IntRange(min=1),
-        help="Add expected_rank (1 is the highest rate) and p_top, the probability of being among the M highest.",
+        help="Add expected_rank (1 is the highest rate), p_top, the probability of being among the M highest, and "
+        "grade: ranks that can be told apart.",
     ),
     click.option(
         "-o",
@@ -212,7 +234,23 @@ answers = _options(
     ),
     _as_wanted,
 )
-"""--interval, --future, --above and --top; one `wanted`. And --output."""
+"""--interval, --future, --top and what decisions need; one `wanted`. And --output."""
+
+
+label = click.option("--label", metavar="COLUMN", help="The column that names the units.  [default: the likeliest one]")
+"""--label."""
+
+
+def found_label(label: str | None, columns: Columns, file: TableFile) -> str | None:
+    """The column that names units, or an `InputError` where the table has none of this name."""
+    from ebformer.errors import InputError
+
+    names = file.table.names if columns.unit is None else [columns.unit, columns.group]
+    if label is not None and label not in names:
+        raise InputError(
+            f"there is no column {label!r} to name units by: choose among {', '.join(filter(None, names))}"
+        )
+    return label
 
 
 def comma_separated(text: str) -> list[str]:
@@ -231,6 +269,12 @@ def counted(number: int, what: str) -> str:
     ('1 row', '1,200 rows')
     """
     return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def ask(question: str) -> None:
+    """Ask on a terminal and stop unless the answer is yes; elsewhere nobody could answer, and the work goes on."""
+    if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
+        click.confirm(f"ebformer: {question}", abort=True, err=True)
 
 
 def say(sentence: str) -> None:

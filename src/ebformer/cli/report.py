@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 @options.columns
 @options.fitting
 @options.interval
+@options.label
 @click.option("-o", "--output", required=True, metavar="REPORT.html", help="Where to write the page.")
-def command(file: str, named: options.NamedColumns, method: str | None, wanted: Wanted, output: str) -> None:
+def command(
+    file: str, named: options.NamedColumns, method: str | None, wanted: Wanted, label: str | None, output: str
+) -> None:
     """Write an HTML page about FILE, in one file that opens offline.
 
     It shows how far each unit was shrunk, the estimated prior, the model check, the highest and lowest units, how
@@ -46,12 +49,12 @@ def command(file: str, named: options.NamedColumns, method: str | None, wanted: 
     with open_table(file) as opened, options.watch(opened)("Writing the report"):
         columns = named.found_in(opened)
         estimator = chosen or find(default_method(columns.channel))
-        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing)
+        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, ask=options.ask)
         tallies, scores = shrunken.observations.tallies(), []
         if None in tallies and tallies[None].n > 1:
             names = ["mle", columns.channel.conjugate or "npmle-em", "npmle"]
             rivals = {name: CATALOGUE[name] for name in names} | {estimator.name: estimator}
             scores = compare(tallies[None], rivals, np.random.default_rng(0))
-        table_page(file, shrunken, scores).write(output)
+        table_page(file, shrunken, scores, options.found_label(label, columns, opened)).write(output)
     options.say_missing(shrunken.observations.missing, "kept without answers")
     options.say(f"wrote {output}: open it in a browser")

@@ -41,6 +41,8 @@ class Estimator(ABC):
     """The rule is meaningful at values that no unit showed."""
     unequal_known: ClassVar[bool] = False
     """Units may differ in exposure, trials or standard error."""
+    parameters: ClassVar[int | None] = None
+    """How many numbers of a prior it finds by maximum likelihood, where they can be counted; for Akaike's criterion."""
     learns: ClassVar[bool] = True
     """It learns from the other units, so that few of them are little to go by."""
     remark: ClassVar[str | None] = None
@@ -56,6 +58,10 @@ class Estimator(ABC):
     @abstractmethod
     def fit(self, tally: Tally) -> Rule:
         """The method itself. The tally is in natural units, unless units differ and `unequal_known` is promised."""
+
+    def remark_on(self, channel: Channel) -> str | None:
+        """What a reader of its answers in this channel should know."""
+        return self.remark
 
     def in_units(self, scale: float) -> Self:
         """This method for theta / scale: an option that bounds theta is divided by it. Most have none."""
@@ -83,12 +89,12 @@ class Estimator(ABC):
                 f"prior of those in it allows: fit units of one {channel.words.known}, or add those with zeros"
             )
         if common is None:
-            return replace(self.fit(tally), channel=channel, known=None, tally=tally)
+            return replace(self.fit(tally), channel=channel, known=None, tally=tally, parameters=self.parameters)
         x, known, scale = channel.standard(tally.x, common)
         if known == common:
-            return replace(self.fit(tally), channel=channel, known=common, tally=tally)
+            return replace(self.fit(tally), channel=channel, known=common, tally=tally, parameters=self.parameters)
         rule = self.in_units(scale).fit(Tally(x, tally.multiplicity, known, channel=channel))
-        return replace(replace(rule, channel=channel).rescaled(scale, common), tally=tally)
+        return replace(replace(rule, channel=channel).rescaled(scale, common), tally=tally, parameters=self.parameters)
 
 
 def _methods_that_can(channel: Channel) -> str:

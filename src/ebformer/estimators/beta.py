@@ -42,6 +42,7 @@ class Beta(Estimator):
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
     unequal_known: ClassVar[bool] = True
+    parameters: ClassVar[int | None] = 2
 
     def fit(self, tally: Tally) -> BayesRule:
         """Find the a + b at which the profile likelihood is highest."""

@@ -26,6 +26,7 @@ CLASSICAL = {
     "gamma": "gamma.Gamma",
     "beta": "beta.Beta",
     "normal": "normal.NormalMeans",
+    "full-bayes": "full_bayes.FullBayes",
 }
 """Where each lives, relative to this package; nothing is imported before it is asked for."""
 

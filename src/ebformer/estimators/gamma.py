@@ -45,6 +45,7 @@ class Gamma(Estimator):
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
     unequal_known: ClassVar[bool] = True
+    parameters: ClassVar[int | None] = 2
 
     def fit(self, tally: Tally) -> BayesRule:
         """Find the shape at which the profile likelihood is highest."""

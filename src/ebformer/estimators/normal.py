@@ -38,6 +38,7 @@ class NormalMeans(Estimator):
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
     unequal_known: ClassVar[bool] = True
+    parameters: ClassVar[int | None] = 2
 
     def fit(self, tally: Tally) -> BayesRule:
         """Find the spread at which the profile likelihood is highest."""

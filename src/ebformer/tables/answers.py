@@ -6,7 +6,7 @@ To add an answer, add what asks for it to `Wanted` and a line to `ANSWERS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
@@ -19,10 +19,13 @@ from ebformer.distributions import Posterior, tails
 from ebformer.errors import InputError
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
+from ebformer.selection import Bar, Side, check_fdr, error, grades, lfsr, p_above, p_below, selected
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Arrays = Sequence[NDArray[Any]]
+SIDES: dict[Side, str] = {"above": "above", "below": "below", "apart": "null"}
+"""Which thetas may be discoveries, and what asks for each."""
 
 
 @dataclass(frozen=True)
@@ -30,20 +33,33 @@ class Wanted:
     """Which columns to answer with, beside `estimate`.
 
     `interval` is the level of `lower` and `upper`; None means 0.9 where the method has a posterior and no interval
-    where it has none. `above` is the rate that `p_above` is about, `future` what will be known about the next
-    observation, such as its exposure (`predicted`, with its interval), and `top` the length of the list that `p_top` is
-    about.
+    where it has none. `above` and `below` are the rates that `p_above` and `p_below` are about, `null` the effect whose
+    two sides `lfsr` is about; each is a number, or a multiple of the mean such as "1.5x". `fdr` is the share of errors
+    in the list of those that are `selected`. `future` is what will be known about the next observation, such as its
+    exposure (`predicted`, with its interval), and `top` the length of the list that `p_top` is about. `per` is the
+    exposure, or the number of trials, that rates are given for.
     """
 
     interval: float | None = None
     future: float | None = None
     top: int | None = None
-    above: float | None = None
+    above: float | str | Bar | None = None
+    below: float | str | Bar | None = None
+    null: float | str | Bar | None = None
+    fdr: float | None = None
+    per: float | None = None
 
     def __post_init__(self) -> None:
         tails(self.level)
-        if self.above is not None and not (isinstance(self.above, Real) and np.isfinite(self.above)):
-            raise InputError(f"the rate to be above is {self.above!r}: give one number for all units")
+        for name, bar in self.bars.items():
+            object.__setattr__(self, SIDES[name], bar)
+        if self.fdr is not None:
+            check_fdr(self.fdr)
+            if len(self.bars) > 1:
+                given = " and ".join(SIDES[side] for side in self.bars)
+                raise InputError(f"{given} are given, and fdr is about one list: give one of them")
+        if self.per is not None and not (isinstance(self.per, Real) and 0 < self.per < np.inf):
+            raise InputError(f"rates are to be given per {self.per!r}: give a positive number, such as 1000")
         # One number for all: answers are per distinct observation, so a list would not find its rows.
         if self.future is not None and not (isinstance(self.future, Real) and 0 < self.future < np.inf):
             raise InputError(f"the future exposure is {self.future!r}: give one positive number for all units")
@@ -54,8 +70,38 @@ class Wanted:
     def level(self) -> float:
         return 0.9 if self.interval is None else self.interval
 
+    @property
+    def bars(self) -> dict[Side, Bar]:
+        """What thetas are compared with, for every side that is asked about."""
+        given = {side: getattr(self, name) for side, name in SIDES.items()}
+        return {side: Bar.of(bar) for side, bar in given.items() if bar is not None}
+
+    def bar(self, side: Side) -> float:
+        """What thetas are compared with, once it is `settled`."""
+        return self.bars[side].number / (self.per or 1.0)
+
+    @property
+    def discovery(self) -> Side:
+        """What the list of those selected is about."""
+        return next(iter(self.bars))
+
+    def settled(self, mean: Callable[[], float], channel: Channel) -> Wanted:
+        """The same with bars as numbers, in the units of the answers; `mean` gives that of all units, if needed."""
+        bars = self.bars
+        if self.fdr is not None and not bars:
+            if channel.domain[0] > -np.inf:
+                raise InputError(f"fdr needs to know which {channel.words.thetas} are discoveries: give above or below")
+            bars = {"apart": Bar(0.0)}
+        times = self.per or 1.0
+        settled: dict[str, Any] = {
+            SIDES[side]: bar.at(times * mean()) if bar.times_mean else bar for side, bar in bars.items()
+        }
+        return replace(self, **settled)
+
     def check(self, channel: Channel) -> None:
         """An `InputError` where the channel cannot answer."""
+        if self.per is not None and not channel.whole:
+            raise InputError(f"{channel.words.xs} are not counted, so there is nothing to give them per: leave out per")
         if self.future is not None and not channel.possible_known(np.asarray(float(self.future))):
             raise InputError(f"the future {channel.words.known} is {self.future!r}: {channel.words.ask_known}")
 
@@ -88,6 +134,8 @@ class Answer:
     each: Callable[[Asked, Wanted], Arrays] | None = None
     all: Callable[[Sequence[Asked], Ints, Wanted], Arrays] | None = None
     certain: bool = False
+    in_theta: bool = False
+    """They are values of theta, which `per` multiplies."""
 
     def sentence(self, wanted: Wanted, channel: Channel) -> str:
         """What the columns hold.
@@ -111,7 +159,15 @@ def _predicted(asked: Asked, wanted: Wanted) -> Arrays:
 def _ranks(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
     assert wanted.top is not None
     weights = cells([each.posterior for each in asked], units)
-    return [expected_rank(weights, units), p_top(weights, units, wanted.top)]
+    ranks = expected_rank(weights, units)
+    return [ranks, p_top(weights, units, wanted.top), grades(weights, ranks)]
+
+
+def _selected(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
+    assert wanted.fdr is not None
+    side = wanted.discovery
+    errors = np.concatenate([error(each.posterior, side, wanted.bar(side)) for each in asked])
+    return [selected(errors, units, wanted.fdr)]
 
 
 ANSWERS = (
@@ -120,19 +176,40 @@ ANSWERS = (
         lambda wanted: True,
         "the expected {words.theta} given what was seen",
         each=_estimate,
+        in_theta=True,
     ),
     Answer(
         ("lower", "upper"),
-        lambda wanted: wanted.interval is not None or wanted.above is not None,
+        lambda wanted: wanted.interval is not None or bool(wanted.bars) or wanted.fdr is not None,
         "the ends of the interval that holds the {words.theta} with probability {wanted.level:g}",
         each=lambda asked, wanted: asked.posterior.interval(wanted.level),
         certain=True,
+        in_theta=True,
     ),
     Answer(
         ("p_above",),
         lambda wanted: wanted.above is not None,
-        "the probability that the {words.theta} is above {wanted.above:g}",
-        each=lambda asked, wanted: [asked.posterior.exceeds(wanted.above or 0.0)],
+        "the probability that the {words.theta} is above {wanted.above}",
+        each=lambda asked, wanted: [p_above(asked.posterior, wanted.bar("above"))],
+    ),
+    Answer(
+        ("p_below",),
+        lambda wanted: wanted.below is not None,
+        "the probability that the {words.theta} is below {wanted.below}",
+        each=lambda asked, wanted: [p_below(asked.posterior, wanted.bar("below"))],
+    ),
+    Answer(
+        ("lfsr",),
+        lambda wanted: wanted.null is not None,
+        "the local false sign rate, the probability that the {words.theta} is not on the side of {wanted.null} on "
+        "which it seems to be",
+        each=lambda asked, wanted: [lfsr(asked.posterior, wanted.bar("apart"))],
+    ),
+    Answer(
+        ("selected",),
+        lambda wanted: wanted.fdr is not None,
+        "in the longest list of which at most a share of {wanted.fdr:g} is expected to be wrong",
+        all=_selected,
     ),
     Answer(
         ("predicted", "predicted_lower", "predicted_upper"),
@@ -142,10 +219,10 @@ ANSWERS = (
         each=_predicted,
     ),
     Answer(
-        ("expected_rank", "p_top"),
+        ("expected_rank", "p_top", "grade"),
         lambda wanted: wanted.top is not None,
-        "the expected rank, 1 for the highest {words.theta}, and the probability of being among the {wanted.top} "
-        "highest",
+        "the expected rank, 1 for the highest {words.theta}, the probability of being among the {wanted.top} highest, "
+        "and a grade: a new one begins where a unit is behind the first of the grade with probability 0.9",
         all=_ranks,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Literal, cast, get_args
 
@@ -27,8 +27,8 @@ NO_ROWS = "the table has no rows: give at least one unit"
 class Columns:
     """The columns that hold the observations and, where there are any, what is known of them and their groups.
 
-    `known` is a column, one number for all rows, or None for the channel's usual one. The rest of `tables` speaks of
-    roles, and asks here what is known of them.
+    `known` is a column, one number for all rows, or None for the channel's usual one. `unit` names those whose rows are
+    to be added up. The rest of `tables` speaks of roles, and asks here what is known of them.
 
     >>> Columns("goals", "games").found_in(["name", "goals", "game"])
     Traceback (most recent call last):
@@ -40,15 +40,20 @@ class Columns:
     known: str | float | None = None
     group: str | None = None
     channel: Channel = POISSON
+    unit: str | None = None
 
     @staticmethod
     def named(
-        count: str | None = None, effect: str | None = None, group: str | None = None, **words: str | float | None
+        count: str | None = None,
+        effect: str | None = None,
+        group: str | None = None,
+        unit: str | None = None,
+        **words: str | float | None,
     ) -> Columns:
         """The columns by the words of users; as everywhere, what is known picks the channel.
 
         >>> Columns.named("hits", trials="at_bats")
-        Columns(x='hits', known='at_bats', group=None, channel=Binomial())
+        Columns(x='hits', known='at_bats', group=None, channel=Binomial(), unit=None)
         >>> Columns.named(effect="z", se=1).known
         1.0
         """
@@ -63,7 +68,9 @@ class Columns:
             if not channel.possible_known(np.asarray(float(known))):
                 raise InputError(f"{channel.keyword} is {known!r}: {channel.words.ask_known}")
             known = float(known)
-        return Columns(cast(str, given[channel.column]), known, group, channel)
+        if unit is not None and not channel.complete:
+            raise InputError("rows without their zeros cannot be added up: give one row per unit")
+        return Columns(cast(str, given[channel.column]), known, group, channel, unit)
 
     @property
     def constant(self) -> float | None:
@@ -91,7 +98,7 @@ class Columns:
     def found_in(self, names: Sequence[str]) -> Columns:
         """These columns, or an `InputError` that names the nearest ones."""
         known = None if isinstance(self.known, float) else self.known
-        for name in (self.x, *(other for other in (known, self.group) if other is not None)):
+        for name in (self.x, *(other for other in (known, self.group, self.unit) if other is not None)):
             if isinstance(name, list | tuple):
                 raise InputError(f"{name!r} are several columns: name one, or join them into one first")
             if not isinstance(name, str):  # pandas numbers columns that were given no names
@@ -106,7 +113,15 @@ class Columns:
             if role != "x" and self.role(role) == self.x:
                 words = f"the {self.word('x')} and the {self.word(role)}"
                 raise InputError(f"{self.x!r} cannot be both {words}: name two columns")
+        if self.unit is not None and self.unit in (self.x, known):
+            raise InputError(f"{self.unit!r} cannot be a number and the unit: name two columns")
         return self
+
+    @property
+    def of_units(self) -> Columns:
+        """The columns after the rows of every unit were added up: what is known has a column then."""
+        known = self.role("known") or self.channel.keyword
+        return replace(self, known=known, unit=None)
 
 
 def check_missing(missing: str) -> None:

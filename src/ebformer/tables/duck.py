@@ -6,7 +6,7 @@ SQL of our own, since narwhals would end at the first text that is no number, an
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, MISSING_NUMBERS, Offender
-from ebformer.tables.keys import keys
+from ebformer.tables.keys import keys, totals
 from ebformer.tables.observations import Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
 NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT|BOOLEAN"
 KINDS = {"i": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN", "O": "VARCHAR"}
 """The types of answers, by the kind of their array."""
+COUNTED = 1_000_000
+"""Rows among which names that repeat are looked for."""
 JUDGED = 10_000
 """Rows by which it is judged whether a column could hold counts."""
 
@@ -73,6 +75,22 @@ class DuckTable:
         numbers = f"SELECT DISTINCT {self._number(name)} FROM ebformer_given AS given LIMIT {limit + 1}"
         return int(self.ask(f"SELECT count(*) FROM ({numbers})").fetchall()[0][0])
 
+    def kinds(self, names: Sequence[str]) -> tuple[int, list[int]]:
+        counted = ", ".join(f"approx_count_distinct({quoted(name)})" for name in names)
+        found = self.ask(f"SELECT count(*), {counted} FROM (FROM ebformer_given LIMIT {COUNTED})").fetchall()[0]
+        return found[0], list(found[1:])
+
+    def of_units(self, columns: Columns) -> DuckTable:
+        x, known = totals(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)))
+        by = ", ".join(quoted(name) for name in (columns.unit, columns.group) if name is not None)
+        numbered = "SELECT *, row_number() OVER () AS ebformer_row FROM ebformer_given"
+        return DuckTable(
+            self.ask(
+                f"SELECT {by}, {x} AS {quoted(columns.x)}, {known} AS {quoted(str(columns.of_units.known))} "
+                f"FROM ({numbered}) AS given GROUP BY {by} ORDER BY min(ebformer_row)"
+            )
+        )
+
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         name, keyed = columns.role(role), self._keys(columns, width)
         assert name is not None
@@ -116,13 +134,15 @@ class DuckTable:
 
     def _keys(self, columns: Columns, width: float) -> dict[Role, str]:
         """What rows are grouped by and matched on, as SQL."""
-        known = self._number(columns.known) if isinstance(columns.known, str) else f"{columns.constant!r}::DOUBLE"
-        x, about = keys(columns.channel, Sql(self._number(columns.x)), Sql(known), width)
+        x, about = keys(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)), width)
         found: dict[Role, str] = {"x": x.text, "known": about.text}
         if columns.group is not None:
             text = f"given.{quoted(columns.group)}::VARCHAR"
             found["group"] = unless_missing(MISSING_GROUPS, text, text)
         return found
+
+    def _known(self, columns: Columns) -> str:
+        return self._number(columns.known) if isinstance(columns.known, str) else f"{columns.constant!r}::DOUBLE"
 
     def _is_number(self, name: str) -> bool:
         return re.fullmatch(NUMBERS, self.types[name]) is not None

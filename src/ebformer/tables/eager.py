@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -33,6 +34,33 @@ class EagerTable:
         name = columns.role(role)
         assert name is not None
         return int(np.unique(self._numbers(name)).size)
+
+    def kinds(self, names: Sequence[str]) -> tuple[int, list[int]]:
+        return len(self.frame), [self.frame[name].n_unique() for name in names]
+
+    def of_units(self, columns: Columns) -> EagerTable:
+        assert columns.unit is not None
+        shown, channel, after = self._shown(columns, 0.0), columns.channel, columns.of_units
+        by = [numbered(self._texts(columns.unit)), None if shown.group is None else numbered(shown.group)]
+        _, which = distinct_rows(*by)
+        _, first, unit = np.unique(which, return_index=True, return_inverse=True)
+        order = np.argsort(np.argsort(first))[unit]  # units in the order of their first rows
+        with np.errstate(all="ignore"):
+            usable = channel.usable(shown.x, shown.known)
+            a, b = channel.summands(shown.x, shown.known)
+            x, known = channel.added_up(
+                *(np.bincount(order, np.where(usable, each, 0.0)).astype(float) for each in (a, b))
+            )
+        lost = np.bincount(order, ~usable) > 0
+        names = list(dict.fromkeys(name for name in (columns.unit, columns.group) if name is not None))
+        rows = self.frame[np.sort(first).tolist()].select(*names)
+        kind = np.int64 if channel.whole else np.float64
+        totals = {columns.x: np.ma.array(np.where(lost, 0.0, x).astype(kind), mask=lost)}
+        totals[str(after.known)] = np.ma.array(np.where(lost, 0.0, known), mask=lost)
+        each = np.arange(first.size)
+        made = EagerTable(rows.with_columns(*[self._column(name, values, each) for name, values in totals.items()]))
+        made.lazy = self.lazy
+        return made
 
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         at = np.flatnonzero(self._which(columns, width, shown) >= 0)

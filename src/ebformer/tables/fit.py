@@ -82,20 +82,21 @@ class Fit:
 
     def new_columns(self, wanted: Wanted) -> list[str]:
         """The names of the columns that `answers` gives."""
-        return [name for answer in self._asked_for(wanted) for name in answer.columns]
+        return [name for answer in self.asked_for(self.settled(wanted)) for name in answer.columns]
 
-    def _asked_for(self, wanted: Wanted) -> list[Answer]:
+    def asked_for(self, wanted: Wanted) -> list[Answer]:
+        """The answers to what is wanted, once it is `settled`."""
         return asked_for(wanted, all(rule.prior is not None for rule in self.rules.values()))
 
     def answers(self, observations: Observations, wanted: Wanted) -> dict[str, NDArray[Any]]:
         """Every new column, one entry [u] per distinct observation."""
-        wanted.check(self.columns.channel)
+        wanted = self.settled(wanted)
         asked = self.questions(observations)
         if asked.which.size == 0:
             return {name: np.empty(0) for name in self.new_columns(wanted)}
         x, known = observations.x[asked.first], observations.known[asked.first]
         units = np.bincount(asked.which, weights=observations.keys.rows).astype(np.int64)
-        answers = self._asked_for(wanted)
+        answers = self.asked_for(wanted)
         found: dict[str, list[NDArray[Any]]] = {name: [] for answer in answers for name in answer.columns}
         among = any(answer.all for answer in answers)
         blocks = []
@@ -104,7 +105,7 @@ class Fit:
             for answer in answers:
                 if answer.each is not None:
                     for name, values in zip(answer.columns, answer.each(block, wanted), strict=True):
-                        found[name].append(values)
+                        found[name].append(values * wanted.per if wanted.per and answer.in_theta else values)
             if among:  # kept with their posteriors, which take their memory
                 blocks.append(block)
         for answer in answers:
@@ -112,6 +113,19 @@ class Fit:
                 for name, values in zip(answer.columns, answer.all(blocks, units, wanted), strict=True):
                     found[name].append(values)
         return {name: np.concatenate(values)[asked.which] for name, values in found.items()}
+
+    def settled(self, wanted: Wanted) -> Wanted:
+        """What is wanted, checked, with multiples of the mean as numbers."""
+        wanted.check(self.columns.channel)
+        return wanted.settled(lambda: self.mean, self.columns.channel)
+
+    @cached_property
+    def mean(self) -> float:
+        """That of all fitted units together, as their observations tell it (`Tally.mean`)."""
+        tally = _added_up([(rule.tally, len(groups)) for rule, groups in self.shared])
+        if tally is None:
+            raise InputError("the fit was saved without its units, so it has no mean: give a number, or fit them anew")
+        return tally.mean
 
     def binning_error(self, observations: Observations) -> float:
         """How far bins can have moved an estimate, relative to itself or to its standard error (`Channel.scale`).

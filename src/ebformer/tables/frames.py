@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import duckdb
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.channels import pick
+from ebformer.channels.base import Channel
 from ebformer.check import ModelWarning
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
@@ -40,11 +42,16 @@ def shrink(
     effect: str | None = None,
     se: str | float | None = None,
     zeros: str | None = None,
+    unit: str | None = None,
     method: str | Estimator | None = None,
     interval: float | None = None,
     future: float | None = None,
     top: int | None = None,
-    above: float | None = None,
+    above: float | str | None = None,
+    below: float | str | None = None,
+    null: float | str | None = None,
+    fdr: float | None = None,
+    per: float | None = None,
     missing: Missing = "error",
 ) -> Frame:
     """The same table with the columns `estimate`, `lower` and `upper`, and more where asked for.
@@ -53,12 +60,17 @@ def shrink(
     joined where they live, and only the distinct observations travel. The columns say what was observed: `count` with
     `exposure` (or without), `count` out of `trials`, or `effect` with `se`; the second of each may be one number for
     all rows. `zeros="missing"` is for counts of units that enter the table only with an event. `group` gives each group
-    a fit of its own. Without a method it is the default one of the channel.
+    a fit of its own, `unit` adds up the rows of each unit first. Without a method it is the default one of the channel.
 
-    `interval` is the level of `lower` and `upper` (0.9), `above` adds `p_above`, the probability of a rate above this
-    one, `future` adds `predicted` with its interval for the next period's exposure (or number of trials, or standard
-    error), `top` adds `expected_rank` (1 for the highest rate) and `p_top`. Rows with a missing entry are an error, or
-    kept without answers; with `missing="explain"` that goes for all that cannot be used, and `note` says why.
+    `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
+    period's exposure (or number of trials, or standard error), `top` adds `expected_rank` (1 for the highest rate),
+    `p_top` and `grade`, `per=1000` gives rates per 1000. `above` adds `p_above`, the probability of a rate above this
+    number, or above a multiple of the mean such as "1.5x"; `below` adds `p_below`, and `null=0` adds `lfsr`, the
+    probability that an effect has not the sign it seems to have. With one of these, `fdr=0.1` adds `selected`: the
+    longest list of which a tenth at most is expected to be wrong ([decisions.md](docs/decisions.md) explains all).
+
+    Rows with a missing entry are an error, or kept without answers; with `missing="explain"` that goes for all that
+    cannot be used, and `note` says why.
 
     >>> import polars
     >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
@@ -68,9 +80,9 @@ def shrink(
     >>> shrink(goals, count="goals", trials=10, method="mle")["estimate"].to_list()
     [0.0, 0.2, 0.9]
     """
-    columns = Columns.named(count, effect, group, exposure=exposure, trials=trials, se=se, zeros=zeros)
+    columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = find(default_method(columns.channel) if method is None else method)
-    wanted = Wanted(interval, future, top, above)
+    wanted = Wanted(interval, future, top, above, below, null, fdr, per)
     rows: Frame = _with_warnings(shrink_table(source_of(frame), columns, chosen, wanted, missing))
     return rows
 
@@ -85,6 +97,7 @@ def fit(
     effect: str | None = None,
     se: str | float | None = None,
     zeros: str | None = None,
+    unit: str | None = None,
     method: str | Estimator | None = None,
     missing: Missing = "error",
 ) -> Fit:
@@ -95,7 +108,7 @@ def fit(
     >>> learnt.apply(polars.DataFrame({"hits": [3]})).columns
     ['hits', 'estimate', 'lower', 'upper', 'note']
     """
-    columns = Columns.named(count, effect, group, exposure=exposure, trials=trials, se=se, zeros=zeros)
+    columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = find(default_method(columns.channel) if method is None else method)
     return fit_table(observe(source_of(frame), columns, missing), chosen)
 
@@ -138,19 +151,23 @@ def estimate(
     known: ArrayLike | None = None,
     *,
     method: str | Estimator | None = None,
+    channel: Channel | None = None,
     **words: ArrayLike | str | None,
 ) -> NDArray[np.float64]:
     """E[theta | x] for every unit, under the prior that the method reads off all of them.
 
     One keyword says what is known of the units and picks the channel: exposure=, trials= or se=. Without a method it is
-    the default one of the channel.
+    the default one of the channel. The rows of a matrix x are samples of their own, each with a prior of its own;
+    `estimate_many` takes samples of unequal size.
 
     >>> estimate([0, 0, 1, 0, 7], method="mle").tolist()
     [0.0, 0.0, 1.0, 0.0, 7.0]
     >>> estimate([3, 9], trials=[10, 12], method="mle").tolist()
     [0.3, 0.75]
     """
-    channel, about = pick(known, words)
+    channel, about = pick(known, words, channel)
+    if np.ndim(x) == 2:
+        return _of_rows(np.asarray(x), about, channel, method)
     observations = observed(channel, x, channel.words.xs)
     if about is not None:
         about = known_numbers(channel, about, observations)
@@ -162,3 +179,32 @@ def estimate(
     rule = chosen(coarsened(Tally.of(observations, about, channel=channel)))
     first, which = distinct_rows(observations, about)
     return np.asarray(rule(observations[first], None if about is None else about[first])[which])
+
+
+def _of_rows(x: NDArray[Any], known: Any, channel: Channel, method: str | Estimator | None) -> NDArray[np.float64]:
+    """Estimates for every row of x [samples, units], with what is known of the same shape, of each unit, or of all."""
+    try:
+        about = None if known is None else np.broadcast_to(np.asarray(known), x.shape)
+    except ValueError as error:
+        have = f"{channel.words.knowns} of shape {np.shape(known)} for {channel.words.xs} of shape {x.shape}"
+        raise InputError(f"there are {have}: give as many, or a row for all samples") from error
+    chosen = find(default_method(channel) if method is None else method)
+    rows = [
+        estimate(row, None if about is None else about[i], method=chosen, channel=channel) for i, row in enumerate(x)
+    ]
+    return np.array(rows).reshape(x.shape)
+
+
+def estimate_many(tallies: Iterable[Tally], method: str | Estimator | None = None) -> list[NDArray[np.float64]]:
+    """E[theta | x] at the distinct observations of each tally, fitted one by one: an array [u] for every sample.
+
+    >>> estimate_many([Tally.of([0, 2, 2]), Tally.of([7])], method="mle")
+    [array([0., 2.]), array([7.])]
+    """
+    found = []
+    for tally in tallies:
+        if not isinstance(tally, Tally):
+            raise InputError(f"a sample is a {type(tally).__name__}: give tallies, such as eb.Tally.of(counts)")
+        chosen = find(default_method(tally.channel) if method is None else method)
+        found.append(chosen(coarsened(tally))(tally.x, tally.known))
+    return found

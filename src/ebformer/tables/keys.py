@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ebformer.channels.base import Channel
 from ebformer.tables.columns import Columns, Role
+from ebformer.tables.sql import Sql
 
 Floats = NDArray[np.float64]
 
@@ -46,6 +47,16 @@ def unkeyed(
     blank = np.isneginf(known)
     inside = channel.unbin(x, np.where(blank, 0.0, known), width, at)
     return np.where(blank, 0.0, inside[0]), np.where(blank, 0.0, inside[1])
+
+
+def totals(channel: Channel, x: Any, known: Any) -> list[str]:
+    """SQL for the x and the known that the rows of a unit add up to; NULL where one of them cannot be used."""
+    usable = channel.usable(x, known)
+    sums: list[Any] = [Sql(f"sum(CASE WHEN {usable} THEN {each} END)") for each in channel.summands(x, known)]
+    whole = f"bool_and(coalesce({usable}, false))"
+    kinds = ("BIGINT" if channel.whole else "DOUBLE", "DOUBLE")
+    added_up = zip(channel.added_up(sums[0], sums[1]), kinds, strict=True)
+    return [f"CAST(CASE WHEN {whole} THEN {total} END AS {kind})" for total, kind in added_up]
 
 
 class Defect(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -88,6 +89,12 @@ class Source(Protocol):
 
     def variety(self, columns: Columns, role: Role, limit: int) -> int:
         """How many distinct numbers stand in this role; counting may stop above the limit."""
+
+    def kinds(self, names: Sequence[str]) -> tuple[int, list[int]]:
+        """The number of rows and, roughly, of distinct entries in these columns; of the first million rows at least."""
+
+    def of_units(self, columns: Columns) -> Source:
+        """A table with one row per unit (and group): its observations added up, empty where one cannot be used."""
 
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         """The entry in this role of the first row that shows one of these observations, and how many rows do."""

@@ -12,12 +12,12 @@ import numpy as np
 
 from ebformer.channels import channel_named
 from ebformer.errors import EbformerError, InputError
-from ebformer.rule import Rule
+from ebformer.rule import FIT_FORMAT, Rule
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit
 from ebformer.tally import Tally
 
-FORMAT, VERSION = "ebformer-fit", 3
+FORMAT, VERSION = FIT_FORMAT, 3
 
 
 def record(fit: Fit) -> dict[str, Any]:
@@ -74,8 +74,8 @@ def _columns(named: dict[str, Any], version: int) -> Columns:
     """The columns of a record; those of version 2 are of counts."""
     if version == 2:
         named = {"x": named["count"], "known": named["exposure"], "group": named["group"], "channel": "poisson"}
-    columns = Columns(named["x"], named["known"], named["group"], channel_named(named["channel"]))
-    for name in (columns.x, "" if columns.group is None else columns.group):
+    columns = Columns(named["x"], named["known"], named["group"], channel_named(named["channel"]), named.get("unit"))
+    for name in (columns.x, columns.group or "", columns.unit or ""):
         if not isinstance(name, str):
             raise TypeError("a column without a name")
     if not (columns.constant is None or columns.channel.possible_known(np.asarray(float(columns.constant)))):

@@ -17,7 +17,10 @@ from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
 from ebformer.tables.fit import NOTE, Fit, fit_table
 from ebformer.tables.observations import Distinct, Observations, Source, observe
-from ebformer.tables.remarks import about_bins, remarks
+from ebformer.tables.remarks import about_bins, about_repeats, remarks
+
+MANY_GROUPS = 50
+"""More groups than this, each with fewer than two rows, are hardly meant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +45,13 @@ class Shrunken:
         return departures(self.checks, self.observations.columns.group)
 
     @property
+    def meanings(self) -> list[str]:
+        """What the columns mean that were asked for, a sentence each; estimates and intervals explain themselves."""
+        settled, channel = self.fit.settled(self.wanted), self.observations.columns.channel
+        asked = self.fit.asked_for(settled)
+        return [answer.sentence(settled, channel) for answer in asked if not answer.in_theta]
+
+    @property
     def model_check(self) -> list[str]:
         """The departures or, where there are none, that the priors fit; methods without one have none that could."""
         found = self.departures
@@ -57,10 +67,12 @@ def shrink_table(
     wanted: Wanted,
     missing: Missing = "error",
     watch: Callable[[str], AbstractContextManager[object]] = nullcontext,
+    ask: Callable[[str], object] = lambda question: None,
 ) -> Shrunken:
     """Observe, fit, check, answer and join: a table with answers, by a method or by a saved fit.
 
-    `watch` is told what takes its time, and is entered meanwhile.
+    `watch` is told what takes its time, and is entered meanwhile. `ask` is asked before groups are fitted that are
+    nearly as many as rows, and raises where they are not meant.
 
     >>> import duckdb
     >>> from ebformer.estimators.catalogue import CATALOGUE
@@ -69,8 +81,16 @@ def shrink_table(
     >>> shrink_table(goals, Columns("goals"), CATALOGUE["mle"], Wanted()).rows.order("goals").fetchall()
     [(0, 0.0), (3, 3.0), (3, 3.0)]
     """
-    with watch("Reading" if isinstance(method, Fit) else "Estimating"):
+    with watch("Reading"):
+        repeats = [] if columns.unit is not None or isinstance(method, Fit) else about_repeats(source, columns)
+        if columns.unit is not None:
+            observe(source, columns, missing)  # a row that cannot be used is named as it stands
+            source, columns = source.of_units(columns), columns.of_units
         observations = observe(source, columns, missing)
+    groups, units = len(observations.groups[0]), int(observations.keys.rows.sum())
+    if not isinstance(method, Fit) and groups > max(units / 2, MANY_GROUPS):
+        ask(f"{columns.group} has {groups:,} groups for {units:,} rows: fit each of them by itself?")
+    with watch("Answering" if isinstance(method, Fit) else "Estimating"):
         fit = method if isinstance(method, Fit) else fit_table(observations, method)
         explained = missing == "explain"
         if not explained and (new := fit.unknown(observations)):
@@ -78,6 +98,7 @@ def shrink_table(
         check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * explained, source.names)
         checks = {} if fit is method else check_fit(fit, observations, np.random.default_rng(0))
         said = about_bins(fit, observations) if isinstance(method, Fit) else remarks(fit, observations, method)
+        said = repeats + said
     with watch("Answering"):  # ranks of thousands of units take their time
         answers = fit.answers(observations, wanted)
     shown = observations.keys

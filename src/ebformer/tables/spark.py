@@ -6,6 +6,7 @@ them, and cannot bring answers to the cluster.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, Offender
-from ebformer.tables.keys import keys
+from ebformer.tables.keys import keys, totals
 from ebformer.tables.observations import Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
@@ -53,6 +54,22 @@ class SparkTable:
         assert name is not None
         return int(self.frame.select(F.approx_count_distinct(F.expr(self._number(name)))).collect()[0][0])
 
+    def kinds(self, names: Sequence[str]) -> tuple[int, list[int]]:
+        from pyspark.sql import functions as F
+
+        counted = [F.approx_count_distinct(_quoted(name)) for name in names]
+        found = self.frame.select(F.count(F.lit(1)), *counted).collect()[0]
+        return int(found[0]), [int(number) for number in found[1:]]
+
+    def of_units(self, columns: Columns) -> SparkTable:
+        from pyspark.sql import functions as F
+
+        sums = totals(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)))
+        names = (columns.x, str(columns.of_units.known))
+        by = [_quoted(name) for name in (columns.unit, columns.group) if name is not None]
+        added = [F.expr(each).alias(name) for name, each in zip(names, sums, strict=True)]
+        return SparkTable(self.frame.groupBy(*by).agg(*added))
+
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         name = columns.role(role)
         assert name is not None
@@ -84,14 +101,16 @@ class SparkTable:
         """What rows are grouped by and matched on."""
         from pyspark.sql import functions as F
 
-        constant = f"CAST({columns.constant!r} AS DOUBLE)"
-        known = self._number(columns.known) if isinstance(columns.known, str) else constant
-        x, about = keys(columns.channel, Sql(self._number(columns.x)), Sql(known), width)
+        x, about = keys(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)), width)
         found: dict[Role, Any] = {"x": F.expr(x.text), "known": F.expr(about.text)}
         if columns.group is not None:
             text = f"CAST(given.{_quoted(columns.group)} AS STRING)"
             found["group"] = F.expr(unless_missing(MISSING_GROUPS, text, text))
         return found
+
+    def _known(self, columns: Columns) -> str:
+        constant = f"CAST({columns.constant!r} AS DOUBLE)"
+        return self._number(columns.known) if isinstance(columns.known, str) else constant
 
     def _number(self, name: str) -> str:
         """SQL for a column as double, null where missing."""

@@ -1,0 +1,148 @@
+"""Do lists keep their promise? The share of false discoveries they have, and how many true ones beside the oracle's.
+
+    OMP_NUM_THREADS=1 python benchmarks/selection.py [--tables 20] [--fdr 0.1] [--channels poisson,normal]
+
+Thirty worlds per channel: ten priors, each with 200, 1,000 and 5,000 units of unequal exposure, standard error or
+trials. Discoveries are rates above 1.5 times the mean, probabilities above 1.25 times the mean and effects whose sign
+is right (no effect is exactly 0, where neither sign is). The oracle knows the prior. A world breaks the promise where
+its share of false discoveries, a mean over tables, is more than two standard errors above the stated one. `power` is
+the number of true discoveries over the oracle's, a mean over worlds, and `short` counts worlds where it is below 90 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+from coverage import EFFECTS, PROBABILITIES, RATES, Draw, mixed
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+import ebformer as eb
+from ebformer.binning import coarsened
+from ebformer.channels import channel_named
+from ebformer.distributions import Posterior
+from ebformer.estimators.catalogue import default_method
+from ebformer.selection import Bar, Side, error, selected
+
+Floats = NDArray[np.float64]
+SIZES = (200, 1000, 5000)
+DISTINCT = 512
+"""Tables are fitted with so many distinct observations at most, as large tables are, which saves time."""
+ATOMS = 1000
+"""The oracle's prior: so many points with as much mass each."""
+
+
+def log_uniform(low: float, high: float) -> Draw:
+    """Even in the logarithm."""
+    return lambda rng, n: np.exp(rng.uniform(np.log(low), np.log(high), n))
+
+
+FAR_FROM_A_BAR = {
+    "gamma .5, mean .05",
+    "gamma 50, mean 500",
+    "lognormal .3, med 5",
+    "gamma 4 mean 2 + .1% at 100",
+}
+"""Priors under which hardly anybody can be told to be above 1.5 times the mean, or everybody is."""
+WORLDS: dict[str, tuple[dict[str, Draw], Draw, str, Side]] = {
+    "poisson": (
+        {name: draw for name, draw in RATES.items() if name not in FAR_FROM_A_BAR},
+        log_uniform(0.5, 8.0),
+        "1.5x",
+        "above",
+    ),
+    "binomial": (
+        PROBABILITIES
+        | {
+            "beta 5, 95": lambda rng, n: rng.beta(5.0, 95.0, n),
+            "beta 20, 60": lambda rng, n: rng.beta(20.0, 60.0, n),
+            "two groups": mixed(0.9, lambda rng, n: rng.beta(30, 270, n), lambda rng, n: rng.beta(60, 240, n)),
+        },
+        lambda rng, n: np.maximum(np.round(log_uniform(10.0, 500.0)(rng, n)), 1.0),
+        "1.25x",
+        "above",
+    ),
+    "normal": (
+        {name: draw for name, draw in EFFECTS.items() if name not in ("null", "narrow", "sparse-weak")}
+        | {
+            "scales": mixed(0.8, lambda rng, n: rng.normal(0.0, 0.1, n), lambda rng, n: rng.normal(0.0, 3.0, n)),
+            "centred exponential": lambda rng, n: rng.exponential(2.0, n) - 2.0,
+            "shifted": lambda rng, n: rng.normal(1.0, 1.0, n),
+            "bimodal": mixed(0.7, lambda rng, n: rng.normal(-1.0, 0.5, n), lambda rng, n: rng.normal(3.0, 0.5, n)),
+            "small": lambda rng, n: rng.normal(0.0, 0.5, n),
+        },
+        log_uniform(0.3, 3.0),
+        "0",
+        "apart",
+    ),
+}
+
+
+def true_prior(draw: Draw, rng: Generator) -> eb.Prior:
+    """Quantiles of many draws."""
+    drawn = np.sort(draw(rng, 200 * ATOMS)).reshape(ATOMS, 200)
+    return eb.Prior(drawn.mean(axis=1), np.full(ATOMS, 1.0 / ATOMS))
+
+
+def discoveries(after: Posterior, theta: Floats, bar: float, side: Side, fdr: float) -> tuple[float, int]:
+    """The share of false discoveries in a list, and how many are true."""
+    listed = selected(error(after, side, bar), np.ones(theta.size, dtype=np.int64), fdr)
+    sign = np.where(after.exceeds(bar) > 0.5, 1.0, -1.0) if side == "apart" else 1.0
+    true = (sign * (theta - bar) > 0)[listed]
+    return float((~true).mean()) if true.size else 0.0, int(true.sum())
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--tables", type=int, default=10, help="how many tables of each world")
+    parser.add_argument("--fdr", type=float, default=0.1)
+    parser.add_argument("--channels", default=",".join(WORLDS))
+    parser.add_argument("--verbose", action="store_true", help="a line for each world as well")
+    chosen = parser.parse_args()
+    print("| channel | method | false discoveries | worst world | broken | power | short | time per fit |")
+    print("|" + " --- |" * 8)
+    for name in chosen.channels.split(","):
+        priors, knowns, bar_text, side = WORLDS[name]
+        channel = channel_named(name)
+        methods = list(dict.fromkeys([default_method(channel), str(channel.conjugate), "npmle-em", "full-bayes"]))
+        worlds = [(prior, n) for prior in priors for n in SIZES]
+        fdp, hits = (np.zeros((len(worlds), chosen.tables, 1 + len(methods))) for _ in range(2))
+        seconds = np.zeros(1 + len(methods))
+        for w, (prior, n) in enumerate(worlds):
+            rng = np.random.default_rng([w, n])
+            oracle = true_prior(priors[prior], rng)
+            for table in range(chosen.tables):
+                theta, known = priors[prior](rng, n), knowns(rng, n)
+                x = channel.draw(theta, known, rng)
+                tally = eb.Tally.of(x, known, channel=channel)
+                bar = Bar.of(bar_text).at(tally.mean).number
+                for m, method in enumerate([eb.Oracle(oracle), *map(eb.estimator, methods)]):
+                    start = time.perf_counter()
+                    after = method(coarsened(tally, DISTINCT)).posterior(x, known)
+                    fdp[w, table, m], hits[w, table, m] = discoveries(after, theta, bar, side, chosen.fdr)
+                    seconds[m] += time.perf_counter() - start
+            if chosen.verbose:
+                cells = [f"{f:.3f} ({h:.1f})" for f, h in zip(fdp[w].mean(0), hits[w].mean(0), strict=True)]
+                print(f"| {prior} {n} | {' | '.join(cells)} |", flush=True)
+        rate, spread = fdp.mean(axis=1), fdp.std(axis=1, ddof=1) / np.sqrt(chosen.tables)
+        found = hits.mean(axis=1)
+        told = found[:, 0] >= 1.0  # a world where even the oracle lists nobody tells nothing of power
+        for m, method in enumerate(["oracle", *methods]):
+            broken = int((rate[:, m] > chosen.fdr + 2 * spread[:, m]).sum())
+            power = (found[:, m] / np.maximum(found[:, 0], 1e-9))[told]
+            cells = [
+                f"{rate[:, m].mean():.3f} ± {rate[:, m].std(ddof=1) / np.sqrt(len(worlds)):.3f}",
+                f"{rate[:, m].max():.3f}",
+                f"{broken} of {len(worlds)}",
+                f"{power.mean():.2f} ± {power.std(ddof=1) / np.sqrt(power.size):.2f}",
+                f"{int((power < 0.9).sum())} of {power.size}",
+                f"{1000 * seconds[m] / (len(worlds) * chosen.tables):.0f} ms",
+            ]
+            print(f"| {name} | {method} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
