@@ -181,9 +181,9 @@ def _tries(prior: AnyPrior, tally: Tally, departure: str | None) -> str | None:
     advice, x, known = tally.channel.advice, tally.x, tally.known
     if advice.tries is None or tally.mean < SMALL_RATE or bool(np.any((x > known) | (known != np.floor(known)))):
         return None
-    if departure is not None:
-        explained = [advice.narrow, *(advice.trend.format(direction=direction) for direction in ("higher", "lower"))]
-        return advice.tries if departure in explained else None
+    explained = [advice.narrow, *(advice.trend.format(direction=direction) for direction in ("higher", "lower"))]
+    if departure in explained:
+        return advice.tries
     above = 1.0 - in_blocks(partial(marginal_cdf, prior, tally.channel), prior, known, known)
     return advice.tries if float(tally.multiplicity @ above) > -np.log(SIGNIFICANT) else None
 

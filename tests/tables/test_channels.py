@@ -353,3 +353,31 @@ def warnings_of(frame: Any, **words: Any) -> list[str]:
         warnings.simplefilter("always")
         shrink(frame, "clicks", **words, method="mle")
     return [str(each.message) for each in heard]
+
+
+class WithPlaces(pd.DataFrame):
+    """A data frame of a class of its own, as GeoDataFrame is one, with something beyond its columns."""
+
+    _metadata = ["crs"]  # noqa: RUF012
+
+    @property
+    def _constructor(self) -> type[WithPlaces]:
+        return WithPlaces
+
+
+def test_a_data_frame_of_another_class_stays_one() -> None:
+    places = WithPlaces({"cases": [3, 0, 9], "people": [10.0, 20.0, 30.0]}, index=["a", "b", "b"])
+    places.crs = "EPSG:4326"
+    found = shrink(places, "cases", "people", method="gamma")
+    assert type(found) is WithPlaces
+    assert (found.crs, list(found.index)) == ("EPSG:4326", ["a", "b", "b"])
+
+
+def test_a_map_stays_a_map() -> None:
+    geopandas = pytest.importorskip("geopandas")
+    points = geopandas.points_from_xy([0.0, 1.0, 2.0], [0.0, 0.0, 1.0])
+    counties = geopandas.GeoDataFrame({"cases": [3, 0, 9]}, geometry=points, crs="EPSG:4326")
+    found = shrink(counties, "cases", method="gamma")
+    assert isinstance(found, geopandas.GeoDataFrame)
+    assert found.crs == counties.crs
+    assert found.geometry.equals(counties.geometry)

@@ -81,7 +81,7 @@ class Poisson(Channel):
         ),
         tries=(
             "no count is above its exposure, a whole number: if these are successes out of so many tries, use --trials "
-            "(in Python trials=); if not, check what the exposure measures, since rates change with it"
+            "(in Python trials=); if not, check what the exposure measures"
         ),
     )
     domain = (0.0, np.inf)

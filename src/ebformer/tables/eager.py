@@ -75,7 +75,10 @@ class EagerTable:
 
     def with_answers(self, columns: Columns, width: float, shown: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
         which = self._which(columns, width, shown)
-        answered = self.frame.with_columns(*[self._column(name, values, which) for name, values in answers.items()])
+        new = [self._column(name, values, which) for name, values in answers.items()]
+        if self.frame.implementation.is_pandas():  # whose own `assign` keeps what a GeoDataFrame has beyond its columns
+            return self.frame.to_native().assign(**{each.name: each.to_native().array for each in new})
+        answered = self.frame.with_columns(*new)
         return answered.lazy().to_native() if self.lazy else answered.to_native()
 
     def _which(self, columns: Columns, width: float, asked: Distinct) -> NDArray[np.intp]:

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Holdout:
-    """x_i ~ Poisson(known_i theta_i) is seen, y_i ~ Poisson(future_i theta_i) is to be predicted from all that was seen.
+    """x_i ~ Poisson(known_i theta_i) is seen, y_i ~ Poisson(future_i theta_i) is to be predicted from all x.
 
     Units with equal looks act alike, so only distinct ones are kept: `before`, `after` and `multiplicity`, int64 [m],
     and the exposures `known` and `future`, float64 [m]: 1 and `ratio` where they are not given.
