@@ -3,7 +3,7 @@
 Commands run in this process and in an empty folder, so that a page needs nothing but the tables that ship. Their
 output is standard output (cut where the page pipes it through `head`), then the remarks on standard error. A line `...`
 stands for any lines, and the sign `…` for anything within a line: speeds, and the digits of networks that are trained
-again. Python without a prompt is there to be read. `python tests/test_docs_examples.py` writes what the commands print
+again. Python without a prompt is there to be read. `python tests/test_docs_examples.py` writes what the blocks print
 now into the pages, wherever it differs.
 """
 
@@ -107,14 +107,37 @@ def test_a_changed_digit_is_noticed() -> None:
     assert not same("0 … 0.168\n", "0 0.164\n0.168\n")
 
 
+class Rewriter(doctest.DocTestRunner):
+    """Keeps what examples print where it is not what they should."""
+
+    def __init__(self) -> None:
+        super().__init__(verbose=False)
+        self.printed: dict[int, str] = {}
+
+    def report_failure(self, out: object, test: doctest.DocTest, example: doctest.Example, got: str) -> None:
+        self.printed[example.lineno] = got
+
+
+def rewritten_python(content: str, names: dict[str, object]) -> str:
+    """A block of Python with what it prints now."""
+    test = doctest.DocTestParser().get_doctest(content, names, "page", "page", 0)
+    test.globs, runner = names, Rewriter()
+    runner.run(test, out=lambda text: None, clear_globs=False)
+    lines = content.splitlines(keepends=True)
+    for example in reversed(test.examples):
+        if example.lineno in runner.printed:
+            start = example.lineno + example.source.count("\n")
+            lines[start : start + example.want.count("\n")] = [runner.printed[example.lineno]]
+    return "".join(lines)
+
+
 def rewritten(text: str, page: str) -> str:
-    """The page with what its commands print in the present, empty folder, where what is printed differs."""
+    """The page with what its blocks print in the present, empty folder, where what is printed differs."""
     names: dict[str, object] = {"__name__": "__main__"}
 
     def block(found: re.Match[str]) -> str:
-        if found[1] == "python":  # commands may read what it writes
-            python(found[2], names, page, 0)
-            return found[0]
+        if found[1] == "python":
+            return f"```python\n{rewritten_python(found[2], names)}```"
         shown = ""
         for line, printed in commands(found[2]):
             shown += f"$ {line}\n{printed if same(printed, out := run(line)) else out}"
