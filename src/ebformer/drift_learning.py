@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
@@ -23,7 +23,7 @@ from ebformer.prior import Prior
 
 MEAN = ("pull", "fade", "trend")
 BOUNDS = {"pull": (0.0, 0.98), "fade": (0.3, 1.0), "trend": (None, None)}
-LOG_JUMP = (-9.0, 3.0)
+LOG_JUMP = (-7.0, 3.0)
 TYPICAL_SPREAD: dict[str, float] = TYPICAL.errors or {}
 
 
@@ -49,7 +49,9 @@ def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None)
     start = np.array([getattr(TYPICAL, name) for name in MEAN])
     width = np.array([TYPICAL_SPREAD[name] for name in MEAN])
     width[MEAN.index("trend")] *= np.mean([case.natural_spread for case in cases])
-    dispersion = max(1.0, sum(case.misfit(TYPICAL) for case in cases) / float(units.sum()))
+    jumps = float(units @ np.concatenate([case.variance_ahead(TYPICAL) for case in cases])) / float(units.sum())
+    dispersion = np.concatenate([1.0 + jumps / case.channel.noise(case.looks.future) ** 2 for case in cases])
+    dispersion *= max(1.0, float(units @ (np.concatenate([case.misfit(TYPICAL) for case in cases]) / dispersion)) / units.sum())
 
     def of_means(at: Floats) -> Floats:
         drift = Drift(**dict(zip(MEAN, at.tolist(), strict=True)))
@@ -119,29 +121,42 @@ class _Case:
         weights = self.prior.weights[finite] / self.prior.weights[finite].sum()
         return max(float(np.sqrt(weights @ (eta[finite] - weights @ eta[finite]) ** 2)), 1e-9)
 
-    def moments(self, drift: Drift) -> tuple[Floats, Floats]:
-        """Mean and variance of E[next | theta] given each pair's first look."""
-        to = drift.expected(self.atoms, self.prior.mean, self.channel)
-        mean = self.weights @ to
-        variance = np.maximum(self.weights @ to**2 - mean**2, 0.0)
-        low, high = self.channel.inside
-        return np.clip(mean, low, high)[self.which], variance[self.which]
+    def moments(self, drift: Drift) -> tuple[Floats, Floats, Floats]:
+        """Of the next theta given each pair's first look: its mean, its variance without jumps, and where they add.
+
+        The last is the chance of a jump times the variance that one unit of it in the stable coordinate is worth.
+        """
+        to = drift.kept(self.atoms, self.prior.mean, self.channel)
+        kept = self.weights @ to
+        afresh = drift.shifted(self.prior.atoms, self.channel)
+        new = self.prior.weights @ afresh
+        r = drift.renewal
+        mean = np.clip((1.0 - r) * kept + r * new, *self.channel.inside)
+        within = (1.0 - r) * (self.weights @ to**2 - kept**2) + r * (self.prior.weights @ (afresh - new) ** 2)
+        between = r * (1.0 - r) * (kept - new) ** 2
+        worth = (1.0 - r) * self.channel.variance(np.clip(kept, *self.channel.inside), np.asarray(1.0))
+        return mean[self.which], np.maximum(within + between, 0.0)[self.which], worth[self.which]
 
     def misfit_of_mean(self, drift: Drift) -> Floats:
         """-log p(y | mean of the next theta), for every pair."""
         return self.channel.deviance(self.looks.y, self.moments(drift)[0], self.looks.future)
 
-    def misfit(self, drift: Drift) -> float:
-        """Squared errors over what the channel makes of them, added up."""
+    def misfit(self, drift: Drift) -> Floats:
+        """Squared errors over what the channel makes of them."""
         mean = self.moments(drift)[0]
         error = self.looks.y - self.channel.mean(mean, self.looks.future)
-        return float(self.looks.multiplicity @ (error**2 / self.channel.variance(mean, self.looks.future)))
+        return np.asarray(error**2 / self.channel.variance(mean, self.looks.future))
+
+    def variance_ahead(self, drift: Drift) -> Floats:
+        """The variance of the next theta given each pair's first look, in the stable coordinate."""
+        mean, variance, worth = self.moments(drift)
+        variance = variance + worth * drift.jump * self.variance
+        return np.asarray(variance / self.channel.variance(mean, np.asarray(1.0)))
 
     def misfit_of_jump(self, drift: Drift, jump: float) -> Floats:
         """-log p(y | x) for every pair, the next theta having the conjugate law with the mean and variance of its own."""
-        mean, variance = self.moments(drift)
-        unit = self.channel.variance(mean, np.asarray(1.0))
-        spread = np.sqrt(jump * self.variance + variance / unit)
+        spread = np.sqrt(self.variance_ahead(replace(drift, jump=jump)))
+        mean = self.moments(drift)[0]
         return -self.channel.log_around(self.looks.y, self.looks.future, mean, np.maximum(spread, 1e-9))
 
 
