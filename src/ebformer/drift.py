@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +79,7 @@ class Drift:
             ("trend", -np.inf, np.inf),
         ):
             number = getattr(self, name)
-            if not (isinstance(number, Real) and np.isfinite(number) and low <= number <= high):
+            if not (isinstance(number, int | float) and np.isfinite(number) and low <= number <= high):
                 raise InputError(f"the {name} of a drift is {number!r}: give a number from {low:g} to {high:g}")
         if self.fade == 0:
             raise InputError("the fade of a drift is 0: give a positive number of at most 1")
@@ -265,7 +264,7 @@ class Drift:
 
 PARAMETERS = ("pull", "fade", "jump", "trend")
 
-TYPICAL = Drift(0.22, 0.98, 0.25, 0.0, {"pull": 0.08, "fade": 0.03, "jump": 0.2, "trend": 0.05})
+TYPICAL = Drift(0.22, 0.98, 0.25, 0.0, {"pull": 0.08, "fade": 0.03, "jump": 0.2, "trend": 0.1})
 
 
 class NextCount(WholeMixture):
@@ -345,7 +344,8 @@ def _split(weights: Floats, thetas: Floats, atoms: Floats) -> Floats:
     """The weights of thetas on sorted atoms, each shared by its two neighbours so that the mean stays."""
     right = np.clip(np.searchsorted(atoms, thetas), 1, atoms.size - 1)
     share = np.clip((thetas - atoms[right - 1]) / (atoms[right] - atoms[right - 1]), 0.0, 1.0)
-    return np.bincount(right, weights * share, atoms.size) + np.bincount(right - 1, weights * (1.0 - share), atoms.size)
+    left = np.bincount(right - 1, weights * (1.0 - share), atoms.size)
+    return np.asarray(left + np.bincount(right, weights * share, atoms.size), dtype=np.float64)
 
 
 def _seen(

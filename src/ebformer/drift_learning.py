@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
 
 from ebformer.bayes.marginal import posterior
@@ -21,63 +22,99 @@ from ebformer.looks import Looks
 from ebformer.networks.estimates import OutsideTrainingRange
 from ebformer.prior import Prior
 
-MEAN = ("pull", "fade", "trend")
-BOUNDS = {"pull": (0.0, 0.98), "fade": (0.3, 1.0), "trend": (None, None)}
-LOG_JUMP = (-7.0, 3.0)
-TYPICAL_SPREAD: dict[str, float] = TYPICAL.errors or {}
+BOUNDS: list[tuple[float | None, float | None]] = [(0.0, 0.98), (0.3, 1.0), (None, None)]
+"""Of pull, fade and trend."""
+LOG_JUMP = (-9.0, 3.0)
+LOOK = 0.08
+"""What all units of a season share, beyond the trend: its typical deviation, in deviations of the natural parameter."""
+SPREADS = [(TYPICAL.errors or {})[name] for name in ("pull", "fade", "trend")]
+JUMP_SPREAD = (TYPICAL.errors or {})["jump"]
 
 
 def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None) -> Drift:
     """The drift of units seen twice, from one table or several seasons of one kind.
 
-    Every first look is fitted by `method`, the channel's default unless named. Then pull, fade and trend are those under
-    which the means of the second looks have the highest likelihood, as if thetas jumped no further: this finds the
-    mean of the next look right however thetas jump. The jump is the one with the highest likelihood of the second looks
-    themselves. Each has a normal prior, `Drift.typical` and its spread, which fades as pairs become many; since counts
-    vary more than the channel says, the first likelihood is divided by their dispersion. Standard errors are sandwiches.
+    Every first look is fitted by `method`, the channel's default unless named. Then pull, fade and trend are those
+    under which the means of the second looks are likeliest: this finds the mean of the next look right however thetas
+    jump. Since observations vary more than the channel says, this likelihood is divided by their dispersion. The jump
+    is the one under which the second looks themselves are likeliest. Every parameter has a normal prior, of
+    `Drift.typical` and its spread, which counts for little where pairs are many. What all units of one look share is
+    no trend: the more it differs between looks, the nearer the trend is to 0. Standard errors are sandwiches.
     """
     several = [looks] if isinstance(looks, Looks) else list(looks)
     if not several:
         raise InputError("there is nothing to learn from: give at least one table of units that were seen twice")
     if len({each.channel for each in several}) > 1:
         raise InputError("these looks are of several channels: learn one drift from each")
-    channel = several[0].channel
-    estimator = find(default_method(channel)) if method is None else find(method) if isinstance(method, str) else method
+    named = default_method(several[0].channel) if method is None else method
+    estimator = find(named) if isinstance(named, str) else named
     cases = [_Case.of(each, estimator) for each in several]
-
     units = np.concatenate([case.looks.multiplicity for case in cases])
-    start = np.array([getattr(TYPICAL, name) for name in MEAN])
-    width = np.array([TYPICAL_SPREAD[name] for name in MEAN])
-    width[MEAN.index("trend")] *= np.mean([case.natural_spread for case in cases])
-    jumps = float(units @ np.concatenate([case.variance_ahead(TYPICAL) for case in cases])) / float(units.sum())
-    dispersion = np.concatenate([1.0 + jumps / case.channel.noise(case.looks.future) ** 2 for case in cases])
-    dispersion *= max(1.0, float(units @ (np.concatenate([case.misfit(TYPICAL) for case in cases]) / dispersion)) / units.sum())
+
+    start, width = np.array([TYPICAL.pull, TYPICAL.fade, TYPICAL.trend]), np.array(SPREADS)
+    unit = float(np.mean([case.natural_spread for case in cases]))
+    width[2] *= unit
+    dispersion = _dispersion(cases)
 
     def of_means(at: Floats) -> Floats:
-        drift = Drift(**dict(zip(MEAN, at.tolist(), strict=True)))
-        return np.concatenate([case.misfit_of_mean(drift) for case in cases]) / dispersion
+        return np.concatenate([case.misfit_of_mean(_with_means(at)) for case in cases]) / dispersion
 
-    means = minimize(
-        _penalised(of_means, units, start, width),
-        start,
-        method="L-BFGS-B",
-        bounds=[BOUNDS[name] for name in MEAN],
-        options={"ftol": 1e-12},
-    ).x
-    errors = _standard_errors(of_means, units, means, width, [BOUNDS[name] for name in MEAN])
-    found = dict(zip(MEAN, means.tolist(), strict=True))
-    drift = Drift(**found)
+    total = _penalised(of_means, units, start, width)
+    means = np.asarray(minimize(total, start, method="L-BFGS-B", bounds=BOUNDS, options={"ftol": 1e-12}).x)
+    errors = _standard_errors(of_means, units, means, width, BOUNDS)
+    between = _between(np.array([case.offset(_with_means(means)) for case in cases])) * unit**2 / len(cases)
+    share = width[2] ** 2 / (width[2] ** 2 + between)
+    means[2], errors[2] = means[2] * share, np.hypot(errors[2], np.sqrt(between)) * np.sqrt(share)
+    drift = _with_means(means)
 
-    def of_jump(at: Floats) -> Floats:
-        return np.concatenate([case.misfit_of_jump(drift, float(np.exp(at[0]))) for case in cases])
+    jump, jump_error = _likeliest_jump(cases, drift)
+    pull_error, fade_error, trend_error = errors.tolist()
+    found = {"pull": pull_error, "fade": fade_error, "jump": jump_error, "trend": trend_error}
+    return replace(drift, jump=jump, errors=found, pairs=int(units.sum()))
 
-    typical, share = np.log([TYPICAL.jump]), np.array([TYPICAL_SPREAD["jump"] / TYPICAL.jump])
-    total = _penalised(of_jump, units, typical, share)
-    log_jump = minimize_scalar(lambda at: total(np.array([at])), bounds=LOG_JUMP, method="bounded").x
-    jump = float(np.exp(log_jump))
-    relative = _standard_errors(of_jump, units, np.array([log_jump]), share, [LOG_JUMP])
-    of = dict(zip(MEAN, errors.tolist(), strict=True)) | {"jump": jump * float(relative[0])}
-    return Drift(**found, jump=jump, errors=of, pairs=int(units.sum()))
+
+def _likeliest_jump(cases: Sequence[_Case], drift: Drift) -> tuple[float, float]:
+    """The jump and its standard error, given the means.
+
+    The next theta is taken to have the conjugate law of its mean and variance. That is not quite its law, where some
+    units start afresh; as if all were normal, the variance would be right whatever the law, but at the mercy of a few
+    units far out. By how much the two differ is part of the standard error.
+    """
+    units = np.concatenate([case.looks.multiplicity for case in cases])
+    typical, width = np.array([TYPICAL.jump]), np.array([JUMP_SPREAD])
+
+    def conjugate(at: Floats) -> Floats:
+        return np.concatenate([case.misfit_of_jump(drift, float(at[0])) for case in cases])
+
+    def normal(at: Floats) -> Floats:
+        return np.concatenate([case.misfit_if_normal(drift, float(at[0])) for case in cases])
+
+    found = []
+    for misfit in (conjugate, normal):
+        total = _penalised(misfit, units, typical, width)
+        best = minimize_scalar(lambda at, total=total: total(np.exp([at])), bounds=LOG_JUMP, method="bounded")
+        found.append(float(np.exp(best.x)))
+    (error,) = _standard_errors(conjugate, units, np.array(found[:1]), width, [(0.0, None)])
+    return found[0], float(np.hypot(error, found[0] - found[1]))
+
+
+def _with_means(at: Floats) -> Drift:
+    pull, fade, trend = at.tolist()
+    return Drift(pull=pull, fade=fade, trend=trend)
+
+
+def _dispersion(cases: Sequence[_Case]) -> Floats:
+    """By how much each second look varies more than the channel says: more, the more is known about it."""
+    units = np.concatenate([case.looks.multiplicity for case in cases])
+    jumps = float(units @ np.concatenate([case.variance_ahead(TYPICAL) for case in cases])) / float(units.sum())
+    expected = np.concatenate([1.0 + jumps / case.channel.noise(case.looks.future) ** 2 for case in cases])
+    found = np.concatenate([case.squared_error(TYPICAL) for case in cases])
+    return np.asarray(expected * max(1.0, float(units @ (found / expected)) / float(units.sum())))
+
+
+def _between(offsets: Floats) -> float:
+    """The variance of what is common to all units of a look, from the offset of each look and one typical look."""
+    return float((LOOK**2 + ((offsets - offsets.mean()) ** 2).sum()) / offsets.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +126,7 @@ class _Case:
     prior: Prior
     variance: float
     weights: Floats
-    which: Floats
+    which: NDArray[np.intp]
     atoms: Floats
 
     @classmethod
@@ -137,11 +174,18 @@ class _Case:
         worth = (1.0 - r) * self.channel.variance(np.clip(kept, *self.channel.inside), np.asarray(1.0))
         return mean[self.which], np.maximum(within + between, 0.0)[self.which], worth[self.which]
 
+    def offset(self, drift: Drift) -> float:
+        """How much further the natural parameter of all units moved in this look, in its deviations between units."""
+        mean, m = self.moments(drift)[0], self.looks.multiplicity
+        worth = self.channel.variance(mean, np.asarray(1.0))
+        slope = worth * self.channel.derivatives(self.looks.y, mean, self.looks.future)[0]
+        return float(m @ slope) / float(m @ (worth / self.channel.noise(self.looks.future) ** 2)) / self.natural_spread
+
     def misfit_of_mean(self, drift: Drift) -> Floats:
         """-log p(y | mean of the next theta), for every pair."""
         return self.channel.deviance(self.looks.y, self.moments(drift)[0], self.looks.future)
 
-    def misfit(self, drift: Drift) -> Floats:
+    def squared_error(self, drift: Drift) -> Floats:
         """Squared errors over what the channel makes of them."""
         mean = self.moments(drift)[0]
         error = self.looks.y - self.channel.mean(mean, self.looks.future)
@@ -154,10 +198,18 @@ class _Case:
         return np.asarray(variance / self.channel.variance(mean, np.asarray(1.0)))
 
     def misfit_of_jump(self, drift: Drift, jump: float) -> Floats:
-        """-log p(y | x) for every pair, the next theta having the conjugate law with the mean and variance of its own."""
+        """-log p(y | x) for every pair, if the next theta has the conjugate law of its mean and variance."""
         spread = np.sqrt(self.variance_ahead(replace(drift, jump=jump)))
         mean = self.moments(drift)[0]
         return -self.channel.log_around(self.looks.y, self.looks.future, mean, np.maximum(spread, 1e-9))
+
+    def misfit_if_normal(self, drift: Drift, jump: float) -> Floats:
+        """-log p(y | x) for every pair, if y were normal with its mean and variance."""
+        mean = self.moments(drift)[0]
+        spread = self.variance_ahead(replace(drift, jump=jump)) + self.channel.noise(self.looks.future) ** 2
+        variance = self.channel.variance(mean, np.asarray(1.0)) * spread
+        error = self.channel.mle(self.looks.y, self.looks.future) - mean
+        return np.asarray(0.5 * (np.log(variance) + error**2 / variance))
 
 
 def _penalised(
@@ -174,27 +226,19 @@ def _standard_errors(
     spread: Floats,
     bounds: Sequence[tuple[float | None, float | None]],
 ) -> Floats:
-    """Sandwiches: H^-1 (sum of g g' + P) H^-1 with slopes g of each pair, bend H of all, and P of the typical values.
-
-    A parameter at its bound has none of its own (0) and is held there.
-    """
+    """Sandwiches: H^-1 (sum of g g' + P) H^-1 with slopes g of each pair, bend H of all, and P of the typical values."""
     step = 1e-3 * spread
     low = np.array([-np.inf if end is None else end for end, _ in bounds])
     high = np.array([np.inf if end is None else end for _, end in bounds])
-    free = (at > low) & (at < high)
-    inner = np.clip(at, low + 2 * step, high - 2 * step)
-    moves = np.diag(step)
-    slopes = np.stack([(misfit(inner + one) - misfit(inner - one)) / (2 * one.sum()) for one in moves])
+    at, moves = np.clip(at, low + 2 * step, high - 2 * step), np.diag(step)
+    slopes = np.stack([(misfit(at + one) - misfit(at - one)) / (2 * one.sum()) for one in moves])
     bend = np.array(
         [
-            [units @ (misfit(inner + a + b) - misfit(inner + a - b) - misfit(inner - a + b) + misfit(inner - a - b))]
+            units @ (misfit(at + a + b) - misfit(at + a - b) - misfit(at - a + b) + misfit(at - a - b))
             for a in moves
             for b in moves
         ]
     ).reshape(at.size, at.size) / (4 * np.outer(step, step))
     prior = np.diag(1.0 / spread**2)
-    kept = np.ix_(free, free)
-    inverse = np.linalg.pinv((bend + prior)[kept])
-    errors = np.zeros(at.size)
-    errors[free] = np.sqrt(np.diag(inverse @ ((slopes * units) @ slopes.T + prior)[kept] @ inverse))
-    return errors
+    inverse = np.linalg.pinv(bend + prior)
+    return np.asarray(np.sqrt(np.diag(inverse @ ((slopes * units) @ slopes.T + prior) @ inverse)))

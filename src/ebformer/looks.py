@@ -84,8 +84,8 @@ class Looks:
 
     def _distinct(self) -> Looks:
         first, which = distinct_rows(self.x, self.known, self.y, self.future)
-        numbers = (each[first] for each in (self.x, self.known, self.y, self.future))
-        return Looks(self.channel, *numbers, np.bincount(which, self.multiplicity))
+        x, known, y, future = (each[first] for each in (self.x, self.known, self.y, self.future))
+        return Looks(self.channel, x, known, y, future, np.bincount(which, self.multiplicity).astype(np.float64))
 
     def __repr__(self) -> str:
         return f"Looks({self.n:,} units seen twice, {self.x.size:,} distinct pairs, {self.channel.name})"
