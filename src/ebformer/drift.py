@@ -224,6 +224,30 @@ class Drift:
 
     # On paper.
 
+    def sentences(self, channel: Channel) -> list[str]:
+        """What the drift means, in two sentences.
+
+        >>> from ebformer.channels import POISSON
+        >>> for sentence in Drift(0.2, 0.95, 0.3, -0.05, pairs=400).sentences(POISSON):
+        ...     print(sentence)
+        From one look to the next, every rate is pulled 20 % of the way to the mean of all (learnt from 400 units), and high ones fall a little further; 10 % of units start afresh.
+        Beyond that, a rate jumps by about 55 % of the usual difference between units, and all rates fall by 4.9 %.
+        """  # noqa: E501
+        words = channel.words
+        learnt = f" (learnt from {self.pairs:,} units)" if self.pairs else ""
+        fade = ", and high ones fall a little further" if self.fade < 0.99 else ""
+        if channel.natural(np.asarray(0.5)) == 0.5:
+            trend = f"all {words.thetas} {'grow' if self.trend >= 0 else 'fall'} by {abs(self.trend):.3g}"
+        else:
+            change = 100 * np.expm1(self.trend)
+            trend = f"all {words.thetas} {'grow' if change >= 0 else 'fall'} by {abs(change):.1f} %"
+        return [
+            f"From one look to the next, every {words.theta} is pulled {100 * self.pull:.0f} % of the way to the mean "
+            f"of all{learnt}{fade}; {100 * self.renewal:.0f} % of units start afresh.",
+            f"Beyond that, a {words.theta} jumps by about {100 * np.sqrt(self.jump):.0f} % of the usual difference "
+            f"between units, and {trend}.",
+        ]
+
     def record(self) -> dict[str, Any]:
         """The drift as plain JSON values; `Drift.from_record` reads them back."""
         return {"format": FORMAT, "version": VERSION, **asdict(self)}

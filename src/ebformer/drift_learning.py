@@ -61,46 +61,57 @@ def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None)
 
     total = _penalised(of_means, units, start, width)
     means = np.asarray(minimize(total, start, method="L-BFGS-B", bounds=BOUNDS, options={"ftol": 1e-12}).x)
-    errors = _standard_errors(of_means, units, means, width, BOUNDS)
+    errors = _standard_errors(of_means, units, _look(cases), means, width, BOUNDS)
     between = _between(np.array([case.offset(_with_means(means)) for case in cases])) * unit**2 / len(cases)
     share = width[2] ** 2 / (width[2] ** 2 + between)
     means[2], errors[2] = means[2] * share, np.hypot(errors[2], np.sqrt(between)) * np.sqrt(share)
     drift = _with_means(means)
 
-    jump, jump_error = _likeliest_jump(cases, drift)
     pull_error, fade_error, trend_error = errors.tolist()
+    jump, jump_error = _likeliest_jump(cases, drift, pull_error)
     found = {"pull": pull_error, "fade": fade_error, "jump": jump_error, "trend": trend_error}
     return replace(drift, jump=jump, errors=found, pairs=int(units.sum()))
 
 
-def _likeliest_jump(cases: Sequence[_Case], drift: Drift) -> tuple[float, float]:
+def _likeliest_jump(cases: Sequence[_Case], drift: Drift, pull_error: float) -> tuple[float, float]:
     """The jump and its standard error, given the means.
 
     The next theta is taken to have the conjugate law of its mean and variance. That is not quite its law, where some
     units start afresh; as if all were normal, the variance would be right whatever the law, but at the mercy of a few
-    units far out. By how much the two differ is part of the standard error.
+    units far out. The standard error is made of three: the sandwich, by how much these two readings differ, and what
+    the error of the pull does.
     """
     units = np.concatenate([case.looks.multiplicity for case in cases])
     typical, width = np.array([TYPICAL.jump]), np.array([JUMP_SPREAD])
 
-    def conjugate(at: Floats) -> Floats:
-        return np.concatenate([case.misfit_of_jump(drift, float(at[0])) for case in cases])
+    def likeliest(misfit: Callable[[Floats], Floats]) -> float:
+        total = _penalised(misfit, units, typical, width)
+        best = minimize_scalar(
+            lambda at: total(np.exp([at])), bounds=LOG_JUMP, method="bounded", options={"xatol": 1e-3}
+        )
+        return float(np.exp(best.x))
+
+    def conjugate(at: Floats, means: Drift = drift) -> Floats:
+        return np.concatenate([case.misfit_of_jump(means, float(at[0])) for case in cases])
 
     def normal(at: Floats) -> Floats:
         return np.concatenate([case.misfit_if_normal(drift, float(at[0])) for case in cases])
 
-    found = []
-    for misfit in (conjugate, normal):
-        total = _penalised(misfit, units, typical, width)
-        best = minimize_scalar(lambda at, total=total: total(np.exp([at])), bounds=LOG_JUMP, method="bounded")
-        found.append(float(np.exp(best.x)))
-    (error,) = _standard_errors(conjugate, units, np.array(found[:1]), width, [(0.0, None)])
-    return found[0], float(np.hypot(error, found[0] - found[1]))
+    jump = likeliest(conjugate)
+    further = replace(drift, pull=min(drift.pull + pull_error, 1.0))
+    (error,) = _standard_errors(conjugate, units, _look(cases), np.array([jump]), width, [(0.0, None)])
+    others = likeliest(normal) - jump, likeliest(lambda at: conjugate(at, further)) - jump
+    return jump, float(np.hypot(error, np.hypot(*others)))
 
 
 def _with_means(at: Floats) -> Drift:
     pull, fade, trend = at.tolist()
     return Drift(pull=pull, fade=fade, trend=trend)
+
+
+def _look(cases: Sequence[_Case]) -> NDArray[np.intp]:
+    """Which look each pair is of."""
+    return np.repeat(np.arange(len(cases)), [case.looks.x.size for case in cases])
 
 
 def _dispersion(cases: Sequence[_Case]) -> Floats:
@@ -222,11 +233,15 @@ def _penalised(
 def _standard_errors(
     misfit: Callable[[Floats], Floats],
     units: Floats,
+    look: NDArray[np.intp],
     at: Floats,
     spread: Floats,
     bounds: Sequence[tuple[float | None, float | None]],
 ) -> Floats:
-    """Sandwiches: H^-1 (sum of g g' + P) H^-1 with slopes g of each pair, bend H of all, and P of the typical values."""
+    """Sandwiches: H^-1 (sum of g g' + P) H^-1, slopes g of each pair, bend H of all, P of the typical values.
+
+    Slopes are summed over looks first, where this gives more: units of one look share the prior that was fitted to it.
+    """
     step = 1e-3 * spread
     low = np.array([-np.inf if end is None else end for end, _ in bounds])
     high = np.array([np.inf if end is None else end for _, end in bounds])
@@ -241,4 +256,11 @@ def _standard_errors(
     ).reshape(at.size, at.size) / (4 * np.outer(step, step))
     prior = np.diag(1.0 / spread**2)
     inverse = np.linalg.pinv(bend + prior)
-    return np.asarray(np.sqrt(np.diag(inverse @ ((slopes * units) @ slopes.T + prior) @ inverse)))
+    by_look = np.stack([np.bincount(look, units * slope) for slope in slopes])
+    by_look -= by_look.mean(axis=1, keepdims=True)
+    of_units, of_looks = (
+        (slopes * units) @ slopes.T,
+        by_look @ by_look.T * by_look.shape[1] / max(by_look.shape[1] - 1, 1),
+    )
+    variances = [np.diag(inverse @ (meat + prior) @ inverse) for meat in (of_units, of_looks)]
+    return np.asarray(np.sqrt(np.maximum(*variances)))
