@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ebformer.channels import channels
 from ebformer.datasets import DATASETS
 
 
@@ -13,9 +14,14 @@ def test_tables_are_whole(name: str) -> None:
     dataset = DATASETS[name]
     table = dataset.table()
     assert len({len(column) for column in table.values()}) == 1
-    assert table[dataset.count].min() >= 0
-    if dataset.exposure is not None:
-        assert table[dataset.exposure].min() > 0
+    columns = dataset.columns
+    known = table[columns.known] if isinstance(columns.known, str) else columns.constant
+    assert columns.channel.usable(table[columns.x].astype(float), np.asarray(known, dtype=float)).all()
+
+
+def test_every_channel_has_a_real_table() -> None:
+    real = {dataset.columns.channel for dataset in DATASETS.values() if "simulated" not in dataset.source}
+    assert real == set(channels())
 
 
 @pytest.mark.parametrize(
@@ -25,12 +31,15 @@ def test_tables_are_whole(name: str) -> None:
         ("accidents", 647, 301),  # Greenwood and Yule (1920): mean 0.465
         ("horse-kicks", 200, 122),  # von Bortkiewicz (1898): 122 deaths in 200 corps-years, mean 0.61
         ("pumps", 10, 75),
+        ("batters", 18, 215),  # Efron and Morris (1975): mean .265 of 810 at-bats
+        ("schools", 8, 70),
+        ("butterflies", 501, 3306),
         ("lip-cancer", 56, 536),  # Clayton and Kaldor (1987): 536 cases
     ],
 )
 def test_published_totals(name: str, units: int, events: int) -> None:
     dataset = DATASETS[name]
-    counts = dataset.table()[dataset.count]
+    counts = dataset.table()[dataset.columns.x]
     assert counts.size == units
     assert counts.sum() == events
 

@@ -35,7 +35,7 @@ def test_exposures_may_be_left_out_only_where_all_units_shared_one() -> None:
         unlike.predict(x)
 
 
-@pytest.mark.parametrize("exposure", [[[1.0], [2.0], [4.0]], [1.0, 2.0], [1.0, 0.0, 4.0], ["a", "b", "c"]])
+@pytest.mark.parametrize("exposure", [[[1.0], [2.0], [4.0]], [1.0, 2.0], [0.0, 1.0, 4.0], ["a", "b", "c"]])
 def test_fit_and_predict_refuse_the_same_exposures(exposure: object) -> None:
     x = np.array([[3], [0], [8]])
     model = eb.EmpiricalBayes("gamma").fit(x, exposure=[1, 2, 4])

@@ -34,6 +34,8 @@ from .rule import Convergence as Convergence
 from .rule import Rule as Rule
 from .scikit_learn import EmpiricalBayes as EmpiricalBayes
 from .tables.frames import estimate as estimate
+from .tables.frames import fit as fit
+from .tables.frames import load_fit as load_fit
 from .tables.frames import shrink as shrink
 from .tally import Tally as Tally
 from .unseen_units import unseen as unseen

@@ -10,21 +10,9 @@ from numpy.typing import NDArray
 from ebformer.tally import Tally
 
 FIT_LIMIT = 4_096
-"""More distinct observations than this are fitted in bins of log exposure."""
-FINEST, WIDEST = 2.0**-10, 2.0**-5
-"""Bins of log exposure begin at this width, and those of answers end at that one. Widths are powers of two, so that
-bins nest exactly in floating point."""
-SMALL = 64
-"""Counts below this one share a width, since their noise is wider than any bin; larger ones have narrower bins."""
-
-
-def fineness(counts: NDArray[Any]) -> NDArray[np.float64]:
-    """By what power of two the bins of a count are narrower: x events tell a rate to within 1 / sqrt(x) of itself.
-
-    >>> fineness(np.array([0, 64, 256, 6400])).tolist()
-    [1.0, 2.0, 4.0, 16.0]
-    """
-    return np.asarray(2.0 ** np.maximum(np.ceil(np.log2((np.maximum(counts, 0) + 0.5) / SMALL) / 2), 0.0))
+"""More distinct observations than this are fitted in bins."""
+FINEST = 2.0**-10
+"""The share of its noise by which an observation may move at first; it doubles until there are few enough."""
 
 
 def distinct_rows(*arrays: NDArray[Any] | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -25,6 +25,10 @@ RELEVANT = 0.02
 """... and when it moves more than this share of the units: with 10^8 rows everything is significant."""
 
 
+SMALL_RATE = 0.05
+"""Below this rate per unit of exposure, successes out of tries and counts are nearly the same."""
+
+
 class ModelWarning(UserWarning):
     """The answers need a caveat: few rows, intervals too narrow, or a model that does not describe the counts.
 
@@ -38,7 +42,8 @@ class ModelCheck:
     """`pit`: the share of units in each of 20 bins (or fewer) of the randomised PIT, equal where the model fits.
 
     `p_value` tests that they are equal (chi-square), `distance` is their total variation from it, `fits` the verdict
-    (no departure was found) and `sentence` what to do about it.
+    (no departure was found) and `sentence` what to do about it. `spread` is the z-score of how far the PIT is from 1/2:
+    below 0 where observations vary less than the model says.
     """
 
     pit: Floats
@@ -46,6 +51,7 @@ class ModelCheck:
     distance: float
     fits: bool
     sentence: str
+    spread: float = 0.0
 
 
 def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> ModelCheck:
@@ -63,7 +69,7 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     >>> model_check(Prior([4.0], [1.0]), Tally.of(rng.poisson(4.0, 1000)), rng).fits
     True
     >>> print(model_check(Prior([4.0], [1.0]), Tally.of(rng.binomial(5, 0.8, 1000)), rng).sentence)
-    the counts vary less than Poisson counts can: if each is out of so many tries, give trials=
+    the counts vary less than Poisson counts can: if each is out of so many tries, use --trials (in Python trials=)
     """
     low, high = pit_interval(prior, tally)
     bins = int(np.clip(tally.n // PER_BIN, FEWEST_BINS, BINS))
@@ -74,11 +80,13 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     pit = counts / tally.n
     distance = float(np.abs(pit - 1 / bins).sum() / 2)
     p_value = float(special.chdtrc(bins - 1, ((counts - tally.n / bins) ** 2).sum() * bins / tally.n))
-    departure = _trend(low, high, tally) or _zeros_left_out(prior, tally)
+    departure = zeros_left_out(tally) or _trend(low, high, tally)
     if departure is None and p_value < SIGNIFICANT and distance > RELEVANT:
         departure = _diagnosis(low, high, tally)
+    departure = _tries(prior, tally, departure) or departure
     sentence = departure or (too_few(tally.channel) if tally.n < ENOUGH else _praise(tally.channel, p_value, distance))
-    return ModelCheck(pit, p_value, distance, departure is None, sentence)
+    spread = _moments(low, high, tally.multiplicity)[1]
+    return ModelCheck(pit, p_value, distance, departure is None, sentence, spread)
 
 
 def too_few(channel: Channel) -> str:
@@ -134,20 +142,50 @@ def _trend(low: Floats, high: Floats, tally: Tally) -> str | None:
     return None
 
 
-def _zeros_left_out(prior: AnyPrior, tally: Tally) -> str | None:
-    """What is said where no unit has count 0 and chance is no excuse: exp(-expected zeros) is small.
+def zeros_left_out(tally: Tally) -> str | None:
+    """What is said where no unit has count 0 and that is a thousand times likelier if such units are left out.
 
-    Counts out of so many tries lack zeros too, but then ones are as scarce.
+    Both cases are judged by the conjugate prior that suits them best, on a grid: with f(0) its marginal at 0, what is
+    left out divides the likelihood of every unit by 1 - f(0). Counts out of so many tries lack zeros too, but then ones
+    are as scarce.
+
+    >>> counts = np.random.default_rng(0).poisson(1.0, 500)
+    >>> zeros_left_out(Tally.of(counts)) is None, zeros_left_out(Tally.of(counts[counts > 0])) is None
+    (True, False)
     """
-    x, units, advice = tally.values, tally.multiplicity, tally.channel.advice
+    x, units, advice = tally.x, tally.multiplicity, tally.channel.advice
     if advice.no_zeros is None or x.min() == 0:
         return None
-    known, at = np.unique(tally.known, return_inverse=True)
-    log_f = [log_marginal(prior, k, known, channel=tally.channel) for k in (0, 1)]
-    zeros, ones = np.exp(log_f) @ np.bincount(at, units)
-    if zeros > max(-np.log(SIGNIFICANT), RELEVANT * tally.n) and units[x == 1].sum() > ones / 2:
-        return advice.no_zeros.format(zeros=zeros)
-    return None
+    whole, without, best = -np.inf, -np.inf, (0.0, np.inf)
+    for mean in tally.mean * 2.0 ** np.arange(-10.0, 2.0):
+        for shape in 2.0 ** np.arange(-4.0, 7.0):
+            prior = tally.channel.conjugate_prior(shape=shape, rate=shape / mean)
+            log_f, log_zero = prior.log_marginal(x, tally.known), prior.log_marginal(np.zeros_like(x), tally.known)
+            seen = -np.expm1(log_zero)
+            likelihood = float(units @ log_f)
+            whole, left = max(whole, likelihood), likelihood - float(units @ np.log(seen))
+            if left > without:
+                ones = np.exp(prior.log_marginal(np.ones_like(x), tally.known))
+                without, best = left, (float(units @ (np.exp(log_zero) / seen)), float(units @ (ones / seen)))
+    zeros, ones_expected = best
+    told = without - whole > -np.log(SIGNIFICANT) and zeros > max(-np.log(SIGNIFICANT), RELEVANT * tally.n)
+    return advice.no_zeros if told and units[x == 1].sum() > ones_expected / 2 else None
+
+
+def _tries(prior: AnyPrior, tally: Tally, departure: str | None) -> str | None:
+    """What is said of counts that look like successes out of tries: none is above its exposure, a whole number.
+
+    That is told where chance is no excuse, since the prior expects many that are, and where something is wrong that
+    tries explain. Rates that are small look the same either way.
+    """
+    advice, x, known = tally.channel.advice, tally.x, tally.known
+    if advice.tries is None or tally.mean < SMALL_RATE or bool(np.any((x > known) | (known != np.floor(known)))):
+        return None
+    explained = [advice.narrow, *(advice.trend.format(direction=direction) for direction in ("higher", "lower"))]
+    if departure in explained:
+        return advice.tries
+    above = 1.0 - in_blocks(partial(marginal_cdf, prior, tally.channel), prior, known, known)
+    return advice.tries if float(tally.multiplicity @ above) > -np.log(SIGNIFICANT) else None
 
 
 def _diagnosis(low: Floats, high: Floats, tally: Tally) -> str:

@@ -1,4 +1,4 @@
-"""Small tables to try things on: published counts, each with its source, and one simulated league."""
+"""Small tables to try things on: published ones of every channel, each with its source, and one simulated league."""
 
 from __future__ import annotations
 
@@ -9,26 +9,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.tables.columns import Columns
+
 Table = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A table of one row per unit, where it was published, and which columns hold counts and exposures."""
+    """A table of one row per unit, where it was published, and what its columns are, in the words of `shrink`.
+
+    >>> DATASETS["batters"].words
+    {'count': 'hits', 'trials': 'at_bats'}
+    """
 
     name: str
     about: str
     source: str
-    count: str
-    exposure: str | None
+    words: dict[str, str]
     table: Callable[[], Table]
 
+    @property
+    def columns(self) -> Columns:
+        """The columns to shrink."""
+        return Columns.named(**self.words)
 
-def _one_row_each(frequency: list[int], unit: str, count: str) -> Callable[[], Table]:
-    """A published frequency table of counts 0, 1, 2, ... as one row per unit."""
+    @property
+    def options(self) -> str:
+        """The columns as the command line names them."""
+        return " ".join(f"--{word} {name}" for word, name in self.words.items())
+
+
+def _one_row_each(frequency: list[int], unit: str, count: str, first: int = 0) -> Callable[[], Table]:
+    """A published frequency table of counts from the first on as one row per unit."""
 
     def table() -> Table:
-        counts = np.repeat(np.arange(len(frequency)), frequency)
+        counts = first + np.repeat(np.arange(len(frequency)), frequency)
         return {unit: np.arange(1, counts.size + 1), count: counts}
 
     return table
@@ -59,6 +74,35 @@ def _lip_cancer() -> Table:
     }
 
 
+def _batters() -> Table:
+    names = (
+        "Roberto Clemente, Frank Robinson, Frank Howard, Jay Johnstone, Ken Berry, Jim Spencer, Don Kessinger, "
+        "Luis Alvarado, Ron Santo, Ron Swoboda, Rico Petrocelli, Ellie Rodriguez, George Scott, Del Unser, "
+        "Billy Williams, Bert Campaneris, Thurman Munson, Max Alvis"
+    )
+    hits = np.array([18, 17, 16, 15, 14, 14, 13, 12, 11, 11, 10, 10, 10, 10, 10, 9, 8, 7])
+    at_bats = np.array([412, 471, 566, 320, 463, 511, 631, 183, 555, 245, 583, 231, 480, 322, 636, 603, 453, 115])
+    season = np.array([145, 144, 160, 76, 128, 140, 168, 41, 148, 57, 152, 52, 142, 83, 205, 168, 137, 21])
+    return {
+        "batter": np.array(names.split(", ")),
+        "hits": hits,
+        "at_bats": np.full(18, 45),
+        "later_hits": season - hits,
+        "later_at_bats": at_bats - 45,
+    }
+
+
+def _schools() -> Table:
+    return {
+        "school": np.array(list("ABCDEFGH")),
+        "effect": np.array([28, 8, -3, 7, -1, 1, 18, 12]),
+        "error": np.array([15, 10, 16, 11, 9, 11, 10, 18]),
+    }
+
+
+BUTTERFLIES = [118, 74, 44, 24, 29, 22, 20, 19, 20, 15, 12, 14, 6, 12, 6, 9, 9, 6, 10, 10, 11, 5, 3, 3]
+
+
 def _league() -> Table:
     rng = np.random.default_rng(1956)
     position = rng.choice(["defender", "midfielder", "forward"], size=600, p=[0.35, 0.4, 0.25])
@@ -81,49 +125,64 @@ DATASETS: dict[str, Dataset] = {
             "league",
             "goals of 600 players of a simulated league, with the rate that nobody sees",
             "simulated: gamma rates around 0.03, 0.09 or 0.28 goals per game by position",
-            "goals",
-            "games",
+            {"count": "goals", "exposure": "games"},
             _league,
         ),
         Dataset(
             "claims",
             "yearly claims of 9,461 Belgian motor policies",
             "Thyrion (1960), La Royale Belge; Efron and Hastie (2016), Table 6.1",
-            "claims",
-            None,
+            {"count": "claims"},
             _one_row_each([7840, 1317, 239, 42, 14, 4, 4, 1], "policy", "claims"),
         ),
         Dataset(
             "accidents",
             "accidents of 647 women at work on shells in five weeks",
             "Greenwood and Yule (1920)",
-            "accidents",
-            None,
+            {"count": "accidents"},
             _one_row_each([447, 132, 42, 21, 3, 2], "woman", "accidents"),
         ),
         Dataset(
             "horse-kicks",
             "deaths by horse kick in 200 corps-years of the Prussian cavalry: nothing to tell apart",
             "von Bortkiewicz (1898)",
-            "deaths",
-            None,
+            {"count": "deaths"},
             _one_row_each([109, 65, 22, 3, 1], "corps_year", "deaths"),
         ),
         Dataset(
             "pumps",
             "failures of 10 pumps of a nuclear plant over very unequal times",
             "Gaver and O'Muircheartaigh (1987)",
-            "failures",
-            "thousand_hours",
+            {"count": "failures", "exposure": "thousand_hours"},
             _pumps,
         ),
         Dataset(
             "lip-cancer",
             "lip cancer in 56 districts of Scotland, with the cases expected from age",
             "Clayton and Kaldor (1987)",
-            "cases",
-            "expected",
+            {"count": "cases", "exposure": "expected"},
             _lip_cancer,
+        ),
+        Dataset(
+            "batters",
+            "hits of 18 batters in their first 45 at-bats of 1970, and in the rest of the season",
+            "Efron and Morris (1975)",
+            {"count": "hits", "trials": "at_bats"},
+            _batters,
+        ),
+        Dataset(
+            "schools",
+            "effects of coaching on test scores in eight schools, with their standard errors",
+            "Rubin (1981)",
+            {"effect": "effect", "se": "error"},
+            _schools,
+        ),
+        Dataset(
+            "butterflies",
+            "how often each of 501 species of Malayan butterflies was caught, those caught at most 24 times",
+            "Fisher, Corbet and Williams (1943)",
+            {"count": "caught", "zeros": "missing"},
+            _one_row_each(BUTTERFLIES, "species", "caught", first=1),
         ),
     )
 }

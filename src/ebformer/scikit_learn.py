@@ -73,7 +73,7 @@ class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
                 f"(in a pipeline, set_predict_request({word}=True))"
             )
         columns = self._observations(X, channel, reset=False)
-        about = None if known is None else known_numbers(channel, known)
+        about = None if known is None else known_numbers(channel, known, columns[:, 0])
         if about is not None and about.size not in (1, len(columns)):  # rules broadcast, units do not
             word = channel.keyword
             raise InputError(f"{word} has {about.size} entries but X has {len(columns)} rows: give one per unit")

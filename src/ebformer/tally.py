@@ -20,9 +20,10 @@ class Tally:
     """The data and their channel: distinct observations and how many units showed each; order is irrelevant.
 
     `values` [u] (int64, or float64 where observations are continuous), `multiplicity` int64 [u] and `known` float64
-    [u], sorted by value and then by what is known. Equal observations given twice add up; an observation that no unit
-    showed is left out. One keyword says what is known and so picks the channel: exposure= (Poisson counts; 1 for all
-    where nothing is said), trials= (binomial successes) or se= (effects with normal noise).
+    [u], sorted by value and then by what is known. Equal observations given twice add up. An observation that no unit
+    showed is left out, and so is a blank one, such as no event in no time, which says nothing. One keyword says what is
+    known and so picks the channel: exposure= (Poisson counts; 1 for all where nothing is said), trials= (binomial
+    successes) or se= (effects with normal noise).
 
     >>> tally = Tally.of([0, 0, 3, 1, 0])
     >>> tally.values.tolist(), tally.multiplicity.tolist(), tally.n
@@ -57,6 +58,9 @@ class Tally:
         seen = m > 0
         if not seen.any():
             raise InputError("every multiplicity is zero: a tally needs at least one unit")
+        seen &= ~channel.blank(x.astype(np.float64), k)
+        if not seen.any():
+            raise InputError(f"every {channel.words.known} is 0, so that nothing was seen: give at least one above 0")
         if float(m.sum(dtype=np.float64)) > LARGEST_WHOLE:
             raise InputError("the multiplicities add up to more than 2^53 units: tally at most that many")
         x, m, k = _gather(x[seen], m[seen], k[seen])
@@ -161,17 +165,23 @@ def observed(channel: Channel, numbers: ArrayLike, name: str) -> NDArray[Any]:
     return array.astype(np.int64 if channel.whole else np.float64)
 
 
-def known_numbers(channel: Channel, numbers: ArrayLike) -> NDArray[np.float64]:
+def known_numbers(channel: Channel, numbers: ArrayLike, x: ArrayLike | None = None) -> NDArray[np.float64]:
     """A non-empty vector of what can be known of units, or an `InputError` that names the first offender.
 
-    >>> known_numbers(POISSON, [1, 0.5]).tolist()
-    [1.0, 0.5]
+    What is only possible of a blank observation, such as exposure 0, is admitted where x is given and is blank.
+
+    >>> known_numbers(POISSON, [1, 0.5]).tolist(), known_numbers(POISSON, [1, 0], x=[3, 0]).tolist()
+    ([1.0, 0.5], [1.0, 0.0])
     """
     array = _vector(numbers, channel.keyword).astype(np.float64)
     bad = ~channel.possible_known(array)
+    if bad.any() and x is not None and array.size in (1, np.size(x)):
+        bad = bad & ~np.asarray(channel.blank(np.asarray(x, dtype=np.float64), array))
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
-        raise InputError(f"{channel.keyword}[{at}] is {array[at]:g}: {channel.words.ask_known}")
+        raise InputError(
+            f"{channel.keyword}[{at}] is {np.broadcast_to(array, bad.shape)[at]:g}: {channel.words.ask_known}"
+        )
     return array
 
 
@@ -213,7 +223,7 @@ def _known_of(channel: Channel, known: ArrayLike | None, x: NDArray[Any]) -> NDA
         if channel.usual is None:
             raise InputError(f"{channel.words.xs} need {channel.keyword}=: {channel.words.ask_known}")
         return np.full(x.size, channel.usual)
-    k = known_numbers(channel, known)
+    k = known_numbers(channel, known, x)
     if k.size == 1:
         k = np.full(x.size, k[0])
     _same_length(k, channel.keyword, x, channel.words.xs)

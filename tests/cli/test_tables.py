@@ -24,7 +24,7 @@ from ebformer.report.text_table import TextTable
 
 MISTAKES = [
     ("goals\n1\nseven\n", "row 2: goals is 'seven', not a number"),
-    ("goals\n1\n-2\n", "row 2: goals is -2: counts are whole numbers of at least 0"),
+    ("goals\n1\n-2\n", "row 2: goals is -2: give whole numbers of at least 0"),
     ("goals\n1\n2.5\n", "row 2: goals is 2.5: counts are whole numbers"),
     ("team,goals\na,1\nb,\n", "row 2: goals is missing"),
     ("", "standard input is empty"),
@@ -181,7 +181,7 @@ def test_mistakes_get_one_sentence_and_exit_code_1(tmp_path: Path, table: str, s
 def test_exposure_zero_a_missing_file_and_unwritable_outputs(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("goals,games\n1,2\n3,0\n")
     for arguments, sentence in (
-        (["t.csv", "--count", "goals", "--exposure", "games"], "row 2: games is 0: exposures must be positive"),
+        (["t.csv", "--count", "goals", "--exposure", "games"], "row 2: games is 0: give positive finite numbers"),
         (["u.csv", "--count", "goals"], "there is no file u.csv (did you mean t.csv?)"),
         (["t.csv", "--count", "goals", "-o", "nowhere/out.csv"], "cannot write nowhere/out.csv: there is no folder"),
         (["t.csv", "--count", "goals", "-o", "out.xlsx"], "cannot tell the format of out.xlsx"),
@@ -416,9 +416,9 @@ def test_help_has_an_example(command: str) -> None:
 
 def test_the_help_of_apply_speaks_of_the_columns_of_the_fit() -> None:
     said = " ".join(ebformer("apply", "--help").stdout.split())
-    assert said.count("if the column has another name than in the fit") == 3
+    assert said.count("if the column has another name than in the fit") == 7
     assert "1 for all" not in said
-    assert "up to the binning of exposures that large tables need" in said
+    assert "up to the binning that large tables need" in said
 
 
 def on_a_terminal(*arguments: str | Path) -> str:

@@ -19,8 +19,9 @@ from ebformer.errors import InputError
 from ebformer.prior import Prior
 from ebformer.rule import BayesRule
 from ebformer.tables import observations as module
+from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
-from ebformer.tables.fit import Fit, Wanted, fit_table
+from ebformer.tables.fit import Fit, fit_table
 from ebformer.tables.frames import shrink, source_of
 from ebformer.tables.observations import Distinct, Observations, observe
 from ebformer.tables.remarks import about_bins, remarks
@@ -153,7 +154,7 @@ def test_binning_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bad_exposures_are_found_among_binned_ones(home: str, bad: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LIMIT", 500)
     table = continuous()
-    table["years"][7] = bad
+    table["years"][7], table["claims"][7] = bad, 3
     with pytest.raises(InputError, match="row 8: years is"):
         shrink(homes(table)[home], "claims", "years", method="gamma")
     if np.isnan(bad):

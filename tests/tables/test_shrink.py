@@ -14,8 +14,9 @@ import pytest
 import ebformer as eb
 from ebformer.errors import InputError
 from ebformer.rule import BayesRule
+from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
-from ebformer.tables.fit import Fit, Wanted
+from ebformer.tables.fit import Fit
 from ebformer.tables.frames import source_of
 from ebformer.tables.shrink import Shrunken, shrink_table
 from ebformer.tally import Tally
@@ -87,7 +88,7 @@ def test_everything_that_takes_its_time_is_watched() -> None:
 
     fit = walked(Watched(), watch=watch).fit
     walked(fit, watch=watch)
-    assert tasks == ["Estimating", "Answering", "Reading", "Answering"]
+    assert tasks == ["Reading", "Estimating", "Answering", "Reading", "Answering", "Answering"]
 
 
 def test_a_column_in_the_way_is_refused_before_anything_is_answered() -> None:

@@ -17,11 +17,13 @@ from scipy import stats
 
 import ebformer as eb
 from ebformer.errors import InputError, WeightsError
+from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.files import open_table
-from ebformer.tables.fit import Wanted, fit_table
+from ebformer.tables.fit import fit_table
 from ebformer.tables.frames import shrink, source_of
 from ebformer.tables.observations import observe
+from ebformer.tables.shrink import shrink_table
 from ebformer.tally import Tally
 
 pytestmark = pytest.mark.filterwarnings("ignore::ebformer.check.ModelWarning")
@@ -161,12 +163,12 @@ def test_a_group_that_text_calls_missing_is_missing(home: str, text: str) -> Non
 @pytest.mark.parametrize(
     ("column", "value", "sentence"),
     [
-        ("goals", -3, "row 3: goals is -3: counts are whole numbers of at least 0"),
+        ("goals", -3, "row 3: goals is -3: give whole numbers of at least 0"),
         ("goals", 2.5, "row 3: goals is 2.5: counts are whole numbers"),
-        ("goals", 2.0**60, "row 3: goals is .*: counts are whole numbers of at most 2"),
-        ("games", 0.0, r"row 3: games is 0(\.0)?: exposures must be positive"),
-        ("games", -1.0, r"row 3: games is -1(\.0)?: exposures must be positive"),
-        ("games", float("inf"), "row 3: games is inf: exposures must be positive and finite"),
+        ("goals", 2.0**60, "row 3: goals is .*: give whole numbers of at most 2"),
+        ("games", 0.0, r"row 3: games is 0(\.0)?: give positive finite numbers"),
+        ("games", -1.0, r"row 3: games is -1(\.0)?: give positive finite numbers"),
+        ("games", float("inf"), "row 3: games is inf: give positive finite numbers"),
     ],
 )
 def test_entries_that_cannot_be_used_are_named(home: str, column: str, value: float, sentence: str) -> None:
@@ -180,9 +182,9 @@ def test_entries_that_cannot_be_used_are_named(home: str, column: str, value: fl
 @pytest.mark.parametrize(
     ("column", "value", "sentence"),
     [
-        ("goals", 10**400, r"^row 3: goals is inf: counts are whole numbers of at most 2\^53$"),
-        ("goals", -(10**5000), r"^row 3: goals is -inf: counts are whole numbers of at least 0$"),
-        ("games", 10**400, r"^row 3: games is inf: exposures must be positive and finite"),
+        ("goals", 10**400, r"^row 3: goals is inf: give whole numbers of at most 2\^53$"),
+        ("goals", -(10**5000), r"^row 3: goals is -inf: give whole numbers of at least 0$"),
+        ("games", 10**400, r"^row 3: games is inf: give positive finite numbers"),
     ],
     ids=["large count", "negative count", "large exposure"],
 )
@@ -268,7 +270,7 @@ def test_a_fit_refuses_a_group_it_never_saw() -> None:
     )
     other = observe(source_of(pl.DataFrame({"goals": [1], "team": ["Zeta"]})), Columns("goals", group="team"))
     with pytest.raises(InputError, match="group 'Zeta' was not in the fitted table"):
-        fit.answers(other, Wanted())
+        shrink_table(source_of(pl.DataFrame({"goals": [1], "team": ["Zeta"]})), fit.columns, fit, Wanted())
     pooled = fit_table(observe(source_of(pl.DataFrame(a_table(60))), Columns("goals")), eb.CATALOGUE["npmle"])
     with pytest.raises(InputError, match="the fit has no groups, so it cannot tell those of column 'team' apart: name"):
         pooled.answers(other, Wanted())
@@ -324,7 +326,7 @@ def test_frames_with_odd_names_are_shrunk_or_refused_in_a_sentence() -> None:
         shrink(numbered, "goals", group=["a", "b"], method="gamma")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="None is no name"):
         shrink(numbered, None, method="gamma")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="missing is 'drop': choose error or keep"):
+    with pytest.raises(InputError, match="missing is 'drop': choose error, keep or explain"):
         shrink(numbered, "goals", missing="drop", method="gamma")  # type: ignore[arg-type]
 
 
@@ -334,7 +336,7 @@ def test_frames_with_odd_names_are_shrunk_or_refused_in_a_sentence() -> None:
         ({"future": [1.0, 2.0]}, r"future exposure is \[1.0, 2.0\]: give one positive number"),
         ({"future": "games"}, "future exposure is 'games': give one positive number"),
         ({"future": 0.0}, "future exposure is 0.0"),
-        ({"above": [1.0, 2.0]}, r"rate to be above is \[1.0, 2.0\]: give one number of at least 0"),
+        ({"above": [1.0, 2.0]}, r"rate to be above is \[1.0, 2.0\]: give one number for all units"),
         ({"above": float("nan")}, "rate to be above is nan"),
         ({"top": 1.5}, "top list is 1.5: give a whole number"),
         ({"top": "3"}, "top list is '3'"),
@@ -355,7 +357,10 @@ def test_as_many_exposures_as_counts() -> None:
 
 @pytest.mark.parametrize("home", HOMES)
 def test_text_that_means_no_number_is_missing_or_refused(home: str) -> None:
-    for text, sentence in (("-nan", "row 2: goals is -nan"), ("1e999", "row 2: goals is 1e999: counts are whole")):
+    for text, sentence in (
+        ("-nan", "row 2: goals is -nan"),
+        ("1e999", "row 2: goals is 1e999: give whole"),
+    ):
         table = HOMES[home]({"goals": ["1", text, "3"]})
         with pytest.raises(InputError, match=sentence):
             shrink(table, "goals", method="mle")

@@ -73,12 +73,33 @@ def test_binned_exposures_agree_too(spark: Any, monkeypatch: pytest.MonkeyPatch)
     pd.testing.assert_frame_equal(far, shrink(table, "claims", "years", method="gamma"), check_dtype=False, rtol=1e-8)
 
 
+@pytest.mark.parametrize("binned", [False, True])
+def test_trials_and_effects_agree_too(spark: Any, monkeypatch: pytest.MonkeyPatch, binned: bool) -> None:
+    if binned:
+        monkeypatch.setattr(module, "LIMIT", 60)
+    table = a_table().assign(years=lambda rows: (10 * rows.years).round() + rows.claims)
+    table.loc[3, ["claims", "years"]] = 0, 0
+    for words in ({"count": "claims", "trials": "years"}, {"effect": "claims", "se": 2.0}):
+        far = collected(shrink(on_cluster(spark, table), **words))
+        pd.testing.assert_frame_equal(far, shrink(table, **words), check_dtype=False, rtol=1e-8)
+
+
+def test_rows_without_an_answer_are_explained(spark: Any) -> None:
+    frame = on_cluster(spark, a_table(50)).selectExpr("id", "if(id = 7, null, if(id = 8, -1, claims)) AS claims")
+    kept = collected(shrink(frame, "claims", method="gamma", missing="explain", future=2.0))
+    assert kept["note"][[7, 8]].tolist() == [
+        "claims is missing",
+        "claims cannot be used: give whole numbers of at least 0",
+    ]
+    assert kept["note"].notna().sum() == kept["predicted_upper"].isna().sum() == 2
+
+
 @pytest.mark.parametrize("bad", [0.0, float("inf")])
 def test_bad_exposures_are_found_among_binned_ones(spark: Any, monkeypatch: pytest.MonkeyPatch, bad: float) -> None:
     monkeypatch.setattr(module, "LIMIT", 60)
     table = a_table()
-    table.loc[7, "years"] = bad
-    with pytest.raises(InputError, match=f"^years is {bad}: exposures must be positive and finite"):
+    table.loc[7, ["claims", "years"]] = 3, bad
+    with pytest.raises(InputError, match=f"^years is {bad}: give positive finite numbers"):
         shrink(on_cluster(spark, table), "claims", "years", method="gamma")
 
 
@@ -88,7 +109,7 @@ def test_columns_may_be_called_as_nobody_would(spark: Any) -> None:
     found = shrink(frame, "a.b", "c`d", "key_x", method="mle")
     assert found.columns == ["a.b", "c`d", "key_x", "estimate"]
     assert sorted((row["a.b"], row["estimate"]) for row in found.collect()) == [(1, 1.0), (4, 2.0)]
-    with pytest.raises(InputError, match=r"^c`d is -1\.0: exposures must be positive"):
+    with pytest.raises(InputError, match=r"^c`d is -1\.0: give positive finite numbers"):
         shrink(frame.selectExpr("`a.b`", "double(-1) AS `c``d`", "key_x"), "a.b", "c`d", "key_x", method="mle")
 
 
@@ -103,7 +124,7 @@ def test_only_the_distinct_observations_travel(spark: Any) -> None:
 def test_what_cannot_be_used_is_named(spark: Any) -> None:
     table = a_table(20)
     table.loc[[3, 5], "claims"] = -4
-    with pytest.raises(InputError, match=r"^claims is -4: counts are whole numbers of at least 0 \(and 1 more row\)$"):
+    with pytest.raises(InputError, match=r"^claims is -4: give whole numbers of at least 0 \(and 1 more row\)$"):
         shrink(on_cluster(spark, table), "claims", "years", method="npmle")
     with pytest.raises(InputError, match="'the region' holds string, not numbers"):
         shrink(on_cluster(spark, table), "the region", method="npmle")

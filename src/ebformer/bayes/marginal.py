@@ -142,7 +142,7 @@ def check_known(channel: Channel, known: Floats, name: str) -> None:
 
 
 def observations(channel: Channel, x: ArrayLike, known: ArrayLike | None) -> tuple[Floats, Floats]:
-    """Observations and what is known of them, of one shape, checked.
+    """Observations and what is known of them, of one shape, checked; blank ones may be asked about too.
 
     >>> from ebformer.channels import POISSON
     >>> counts, t = observations(POISSON, [0, 3], 2.0)
@@ -160,7 +160,7 @@ def observations(channel: Channel, x: ArrayLike, known: ArrayLike | None) -> tup
     bad = ~np.asarray(channel.possible(at))
     if bad.any():
         raise InputError(f"x is {at[bad].flat[0]:g}: {channel.ask(at[bad].flat[0])}")
-    check_known(channel, about, channel.keyword)
+    check_known(channel, about[~channel.blank(at, about)], channel.keyword)
     bad = ~np.asarray(channel.possible_pair(at, about))
     if bad.any():
         pair = f"{at[bad].flat[0]:g} with {channel.keyword} {about[bad].flat[0]:g}"

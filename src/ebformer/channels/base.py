@@ -20,7 +20,11 @@ LARGEST_WHOLE = 2**53
 
 @dataclass(frozen=True)
 class Words:
-    """What people call x, what is known, and theta, one and several; `ask_x` and `ask_known` say what to give."""
+    """What people call x, what is known, and theta, one and several; `ask_x` and `ask_known` say what to give.
+
+    `seen` tells of one observation, as {x} of the column {name} and {known} of the column {unit}; `scale` is what a
+    change of theta is measured by (`Channel.scale`).
+    """
 
     x: str
     xs: str
@@ -30,6 +34,8 @@ class Words:
     thetas: str
     ask_x: str
     ask_known: str
+    seen: str
+    scale: str = "itself"
 
 
 @dataclass(frozen=True)
@@ -37,8 +43,9 @@ class Advice:
     """What the model check says of observations that this channel, with any prior, does not explain.
 
     `narrow`: they vary too little. `wide`: they vary too much where little is known and too little where much is.
-    `misfit`: anything else. `no_zeros`: no unit shows a 0 though about {zeros} are expected; None where that is no sign
-    of trouble.
+    `misfit`: anything else. `parts`: what makes the parts of an observation independent (`Channel.split`), and what
+    happens where it does not hold. `no_zeros`: no unit shows a 0 though many are expected; `tries`: no count
+    is above its exposure, a whole number. Both are None where that is no sign of trouble.
     """
 
     fits: str
@@ -46,7 +53,9 @@ class Advice:
     wide: str
     misfit: str
     trend: str
+    parts: str
     no_zeros: str | None = None
+    tries: str | None = None
 
 
 class Parts(NamedTuple):
@@ -79,6 +88,8 @@ class Channel(ABC):
     """What users write for `known`: exposure=, trials=, se=. With `sign` it picks the channel."""
     sign: ClassVar[tuple[str, str] | None] = None
     """A further keyword and the value it must have, where the keyword alone would pick another channel."""
+    column: ClassVar[str] = "count"
+    """What users call the column of a table that holds x."""
     words: ClassVar[Words]
     advice: ClassVar[Advice]
     whole: ClassVar[bool] = True
@@ -93,6 +104,8 @@ class Channel(ABC):
     """What is known about the next observation where nothing is said."""
     conjugate: ClassVar[str | None] = None
     """The name of the conjugate prior, and of the method that fits it."""
+    widths: ClassVar[tuple[float, float]]
+    """The narrowest and the widest bins of a table, powers of two (`bin`)."""
 
     # What can be observed.
 
@@ -106,12 +119,22 @@ class Channel(ABC):
 
     def ask(self, number: float) -> str:
         """What to give instead of a number that is no observation."""
-        large = self.whole and LARGEST_WHOLE < number < np.inf
+        large = self.whole and number > LARGEST_WHOLE
         return "give whole numbers of at most 2^53" if large else self.words.ask_x
 
     def possible_pair(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
-        """Which observations can have been made, given what is known of their units."""
-        return np.ones(np.broadcast_shapes(x.shape, known.shape), dtype=bool)
+        """Which observations can have been made, given what is known of their units: by default any two numbers."""
+        return np.equal(x, x) & np.equal(known, known)
+
+    def blank(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
+        """Which observations are no look at all, such as no event in no time: they leave the prior as it is."""
+        return np.less(known, -np.inf)
+
+    def usable(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
+        """Which pairs of numbers are observations, blank ones included."""
+        known_is = self.possible_known(known) | self.blank(x, known)
+        found: NDArray[np.bool_] = self.possible(x) & known_is & self.possible_pair(x, known)
+        return found
 
     # The likelihood.
 
@@ -242,8 +265,31 @@ class Channel(ABC):
         """Observations moved together, by no more than about `width` of their noise, so that they become fewer."""
 
     @abstractmethod
+    def bin(self, x: Floats, known: Floats, width: float) -> tuple[Floats, Floats]:
+        """Two numbers that near observations share: bins whose width is about `width` of the noise, or none at all.
+
+        Bins of twice the width hold two of these each. Written in ufuncs alone, so that a database can compute them.
+        """
+
+    @abstractmethod
+    def unbin(self, x: Floats, known: Floats, width: float, at: tuple[float, float]) -> tuple[Floats, Floats]:
+        """The observations at these places of bins: from the first, (0, 0), to the last that they hold, (1, 1)."""
+
+    def scale(self, theta: Floats, known: Floats) -> Floats:
+        """By what a small change of theta is measured: by theta, or by the noise where 0 means nothing."""
+        return theta
+
+    @abstractmethod
     def symmetries(self) -> Sequence[Symmetry]:
         """Changes of units, origin or labels that leave the problem the same."""
+
+    def summands(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        """What is added up over several looks at one unit (`added_up`): by default x and what is known themselves."""
+        return x, known
+
+    def added_up(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        """The one observation that tells as much of theta as all whose summands have these sums."""
+        return x, known
 
     def conjugate_prior(self, **parameters: float) -> Any:
         """The `ConjugatePrior` of this channel with these parameters, where it has one."""
@@ -276,10 +322,12 @@ class Channel(ABC):
 def whole_numbers_from(least: int, numbers: Floats) -> NDArray[np.bool_]:
     """Which numbers are whole, at least `least` and small enough to be told apart."""
     with np.errstate(invalid="ignore"):
-        return np.asarray((numbers >= least) & (numbers <= LARGEST_WHOLE) & (numbers == np.floor(numbers)))
+        found: NDArray[np.bool_] = (numbers >= least) & (numbers <= LARGEST_WHOLE) & (numbers == np.floor(numbers))
+        return found
 
 
 def positive(numbers: Floats) -> NDArray[np.bool_]:
     """Which numbers are positive and finite."""
     with np.errstate(invalid="ignore"):
-        return np.asarray((numbers > 0) & (numbers < np.inf))
+        found: NDArray[np.bool_] = (numbers > 0) & (numbers < np.inf)
+        return found

@@ -39,6 +39,7 @@ class Binomial(Channel):
         thetas="probabilities",
         ask_x="give whole numbers from 0 to the number of trials",
         ask_known="give whole numbers of at least 1",
+        seen="{x} {name} out of {known} {unit}",
     )
     advice = Advice(
         fits="binomial with a mixing distribution fits",
@@ -55,10 +56,15 @@ class Binomial(Channel):
             "units with more trials have {direction} probabilities: "
             "the number of trials tells about the unit, so estimates of units with few trials lean the wrong way"
         ),
+        parts=(
+            "Trials dealt out at random make independent parts only if the trials of a unit do not go together; "
+            "where they do, methods that shrink least are flattered."
+        ),
     )
     domain = (0.0, 1.0)
     inside = (1e-100, 1.0 - 2.0**-53)
     conjugate = "beta"
+    widths = (2.0**-6, 2.0**-3)
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:
         return whole_numbers_from(0, x)
@@ -67,10 +73,14 @@ class Binomial(Channel):
         return whole_numbers_from(1, known)
 
     def possible_pair(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
-        return np.asarray(x <= known)
+        return x <= known
+
+    def blank(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
+        return np.equal(x, 0) & np.equal(known, 0)
 
     def mle(self, x: Floats, known: Floats) -> Floats:
-        return np.asarray(x / known)
+        with np.errstate(invalid="ignore"):  # of no trials there is none
+            return np.asarray(x / known)
 
     def log_peak(self, x: Floats, known: Floats) -> Floats:
         return poisson.log_peak(x) + poisson.log_peak(known - x) - poisson.log_peak(known)
@@ -171,6 +181,14 @@ class Binomial(Channel):
         step = 2.0 ** np.floor(np.log2(np.maximum(width * np.sqrt(moved * (1.0 - x / known)), 1.0)))
         return np.clip(np.round(moved / step) * step, 0.0, m), m
 
+    def bin(self, x: Floats, known: Floats, width: float) -> tuple[Floats, Floats]:
+        """Twice the roots of successes and of failures are binned: each has noise 1, and small numbers stay exact."""
+        return np.floor(2.0 * np.sqrt(x) / width), np.floor(2.0 * np.sqrt(known - x) / width)
+
+    def unbin(self, x: Floats, known: Floats, width: float, at: tuple[float, float]) -> tuple[Floats, Floats]:
+        successes, failures = (_whole_within(cell, width, share) for cell, share in zip((x, known), at, strict=True))
+        return successes, successes + failures
+
     def conjugate_prior(self, **parameters: float) -> Any:
         from ebformer.channels.beta_prior import BetaPrior
 
@@ -187,3 +205,9 @@ def _size(spread: Floats) -> Floats:
 
 def _none_as_nan(trials: Floats) -> Floats:
     return np.where(trials > 0, trials, np.nan)
+
+
+def _whole_within(cell: Floats, width: float, share: float) -> Floats:
+    """The whole number at this share of those whose double root falls into a bin."""
+    first, end = (np.ceil((0.5 * width * edge) ** 2) for edge in (cell, cell + 1.0))
+    return np.asarray(first + np.floor(share * np.maximum(end - 1.0 - first, 0.0)))

@@ -34,6 +34,8 @@ class Normal(Channel):
         thetas="true effects",
         ask_x="give finite numbers",
         ask_known="give positive finite numbers",
+        seen="{name} {x} with {unit} {known}",
+        scale="its standard error",
     )
     advice = Advice(
         fits="normal with a mixing distribution fits",
@@ -47,11 +49,17 @@ class Normal(Channel):
             "units with smaller standard errors have {direction} effects: "
             "the precision tells about the unit, so estimates of imprecise units lean the wrong way"
         ),
+        parts=(
+            "Noise that is added to split an effect makes independent parts only if the standard errors are right; "
+            "where they are too small, methods that shrink least are flattered."
+        ),
     )
+    column = "effect"
     whole = False
     domain = inside = (-np.inf, np.inf)
     usual_future = None
     conjugate = "normal"
+    widths = (2.0**-7, 2.0**-5)
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:
         return np.isfinite(x)
@@ -153,6 +161,24 @@ class Normal(Channel):
         _, cell = np.unique(np.floor(x / (width * s)), return_inverse=True)
         _, of_x = np.unique(of_known * (cell.max() + 1) + cell, return_inverse=True)
         return (np.bincount(of_x, units * x) / np.bincount(of_x, units))[of_x], s
+
+    def bin(self, x: Floats, known: Floats, width: float) -> tuple[Floats, Floats]:
+        """log2 s is binned, and x in steps of `width` times the power of two below s."""
+        octave = np.log2(known)
+        return np.floor(x / (width * np.exp2(np.floor(octave)))), np.floor(octave / width)
+
+    def unbin(self, x: Floats, known: Floats, width: float, at: tuple[float, float]) -> tuple[Floats, Floats]:
+        return (x + at[0]) * width * np.exp2(np.floor(known * width)), np.exp2((known + at[1]) * width)
+
+    def scale(self, theta: Floats, known: Floats) -> Floats:
+        return known
+
+    def summands(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        """Precisions add up, and so do effects weighted by them."""
+        return x / (known * known), 1.0 / (known * known)
+
+    def added_up(self, x: Floats, known: Floats) -> tuple[Floats, Floats]:
+        return x / known, 1.0 / np.sqrt(known)
 
     def conjugate_prior(self, **parameters: float) -> Any:
         from ebformer.channels.normal_prior import NormalPrior

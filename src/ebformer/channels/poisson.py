@@ -21,6 +21,9 @@ from ebformer.channels.base import (
     whole_numbers_from,
 )
 
+SMALL = 64
+"""Counts below this one share a width of bins, since their noise is wider than any; larger ones have narrower bins."""
+
 
 class Poisson(Channel):
     """p(x | theta) = exp(-t theta) (t theta)^x / x!, with exposure t.
@@ -46,10 +49,14 @@ class Poisson(Channel):
         thetas="rates",
         ask_x="give whole numbers of at least 0",
         ask_known="give positive finite numbers",
+        seen="{x} {name} in {known} {unit}",
     )
     advice = Advice(
         fits="Poisson with a mixing distribution fits",
-        narrow="the counts vary less than Poisson counts can: if each is out of so many tries, give trials=",
+        narrow=(
+            "the counts vary less than Poisson counts can: "
+            "if each is out of so many tries, use --trials (in Python trials=)"
+        ),
         wide=(
             "counts are more spread than their rates explain at small exposure and less at large: "
             "events seem to come in bursts, so count bursts instead of events, or trust the intervals less"
@@ -62,15 +69,24 @@ class Poisson(Channel):
             "units with more exposure have {direction} rates: "
             "fit units of like exposure apart (a group column), or check what the exposure measures"
         ),
+        parts=(
+            "Thinning makes the parts of a count independent only if counts are Poisson given the rate; "
+            "bursty counts flatter the methods that shrink least."
+        ),
         no_zeros=(
-            "no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them, "
-            'or fit counts without zeros (in Python zeros="missing")'
+            "no unit has count 0 though many are expected: if such units were left out, add them, "
+            'or say so (--zeros missing, in Python zeros="missing")'
+        ),
+        tries=(
+            "no count is above its exposure, a whole number: if these are successes out of so many tries, use --trials "
+            "(in Python trials=); if not, check what the exposure measures"
         ),
     )
     domain = (0.0, np.inf)
     inside = (1e-100, np.inf)
     usual = 1.0
     conjugate = "gamma"
+    widths = (2.0**-10, 2.0**-5)
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:
         return whole_numbers_from(0, x)
@@ -78,8 +94,12 @@ class Poisson(Channel):
     def possible_known(self, known: Floats) -> NDArray[np.bool_]:
         return positive(known)
 
+    def blank(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
+        return np.equal(x, 0) & np.equal(known, 0)
+
     def mle(self, x: Floats, known: Floats) -> Floats:
-        return np.asarray(x / known)
+        with np.errstate(invalid="ignore"):  # of no event in no time there is none
+            return np.asarray(x / known)
 
     def log_peak(self, x: Floats, known: Floats) -> Floats:
         return log_peak(x)
@@ -185,6 +205,13 @@ class Poisson(Channel):
         step = 2.0 ** np.floor(np.log2(np.maximum(width * np.sqrt(moved), 1.0)))
         return np.minimum(np.round(moved / step) * step, LARGEST_WHOLE), t
 
+    def bin(self, x: Floats, known: Floats, width: float) -> tuple[Floats, Floats]:
+        """Counts stay; log t is binned, more finely where a count is large: x events tell a rate to 1 / sqrt(x)."""
+        return x, np.floor(np.log(known) / width * fineness(x))
+
+    def unbin(self, x: Floats, known: Floats, width: float, at: tuple[float, float]) -> tuple[Floats, Floats]:
+        return x, np.exp((known + at[1]) * width / fineness(x))
+
     def conjugate_prior(self, **parameters: float) -> Any:
         from ebformer.channels.gamma_prior import GammaPrior
 
@@ -192,6 +219,16 @@ class Poisson(Channel):
 
     def symmetries(self) -> Sequence[Symmetry]:
         return [Symmetry("exposures in other units", lambda x, t: (x, 2.5 * t), lambda theta: theta / 2.5, 1 / 2.5)]
+
+
+def fineness(counts: Floats) -> Floats:
+    """By what power of two the bins of a count are narrower.
+
+    >>> fineness(np.array([0, 64, 256, 6400])).tolist()
+    [1.0, 2.0, 4.0, 16.0]
+    """
+    power: Floats = 2.0 ** np.maximum(np.ceil(np.log2((np.maximum(counts, 0) + 0.5) / SMALL) / 2), 0.0)
+    return power
 
 
 def deviance(x: ArrayLike, mean: ArrayLike) -> NDArray[np.float64]:

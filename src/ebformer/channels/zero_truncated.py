@@ -40,6 +40,7 @@ class ZeroTruncated(Channel):
         thetas="rates",
         ask_x="give whole numbers of at least 1",
         ask_known="give positive finite numbers",
+        seen=poisson.Poisson.words.seen,
     )
     advice = Advice(
         fits="zero-truncated Poisson with a mixing distribution fits",
@@ -50,10 +51,12 @@ class ZeroTruncated(Channel):
             "is an exposure column missing, do groups differ (a group column), or are the counts capped?"
         ),
         trend=poisson.Poisson.advice.trend,
+        parts="Counts without zeros cannot be split in parts that are independent.",
     )
     domain = (0.0, np.inf)
     inside = (1e-100, np.inf)
     usual = 1.0
+    widths = poisson.Poisson.widths
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:
         return whole_numbers_from(1, x)
@@ -171,6 +174,12 @@ class ZeroTruncated(Channel):
     def merge(self, x: Floats, known: Floats, units: NDArray[Any], width: float) -> tuple[Floats, Floats]:
         moved, t = poisson.Poisson().merge(x, known, units, width)
         return np.maximum(moved, 1.0), t
+
+    def bin(self, x: Floats, known: Floats, width: float) -> tuple[Floats, Floats]:
+        return poisson.Poisson().bin(x, known, width)
+
+    def unbin(self, x: Floats, known: Floats, width: float, at: tuple[float, float]) -> tuple[Floats, Floats]:
+        return poisson.Poisson().unbin(x, known, width, at)
 
     def missed(self, theta: Floats, known: Floats) -> Floats:
         return np.asarray(1.0 / np.expm1(np.minimum(known * theta, 700.0)))

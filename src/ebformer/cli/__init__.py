@@ -86,12 +86,14 @@ def ebformer() -> None:
     """Better rates from noisy counts: empirical Bayes by pre-trained transformers and exact classical methods.
 
     Give a table with one row per unit (player, policy, district), a column of counts and, where units were not all
-    watched equally long, a column of exposures. Each count is pulled towards what all rows together make plausible.
+    watched equally long, a column of exposures; or successes and trials, or effects and their standard errors. Each is
+    pulled towards what all rows together make plausible.
 
     \b
     First steps:
       ebformer datasets league -o league.csv
       ebformer estimate league.csv --count goals --exposure games -o shrunken.csv
+      ebformer estimate batters.csv --count hits --trials at_bats -o averages.csv
       ebformer COMMAND --help
     """
 

@@ -9,20 +9,27 @@ import click
 from ebformer.cli import options
 
 if TYPE_CHECKING:
-    from ebformer.tables.fit import Wanted
+    from ebformer.tables.answers import Wanted
+    from ebformer.tables.columns import Missing
 
 
 @click.command()
 @click.argument("rule")
 @click.argument("file")
 @options.columns_of_fit
+@click.option("--strict", is_flag=True, help="Stop with an error at a row that cannot be answered, or of a new group.")
+@click.option("--update", is_flag=True, help="Then fit again with these rows too, which must be new units, into RULE.")
 @options.answers
-def command(rule: str, file: str, named: options.NamedColumns, wanted: Wanted, output: str | None) -> None:
+def command(
+    rule: str, file: str, named: options.NamedColumns, strict: bool, update: bool, wanted: Wanted, output: str | None
+) -> None:
     """Score the rows of FILE with RULE, a fit that `ebformer estimate --save` kept.
 
     Nothing is fitted again: the same count and exposure always get the same estimate, whatever else is in FILE, up to
-    the binning of exposures that large tables need. Columns are found by the names they had in the fit, unless you name
-    others.
+    the binning that large tables need. Columns are found by the names they had in the fit, unless you name others.
+
+    No row stops the run. The column note says why a row has no answer, such as a missing count; a row of a group that
+    was not fitted is answered with the prior of all groups, and one without exposure or trials with the prior alone.
 
     \b
     Example:
@@ -30,6 +37,7 @@ def command(rule: str, file: str, named: options.NamedColumns, wanted: Wanted, o
       ebformer apply rule.json today.csv -o today_shrunken.csv
     """
     from ebformer.cli.estimate import deliver
+    from ebformer.tables.columns import first_few
     from ebformer.tables.files import check_input, check_output, open_table
     from ebformer.tables.fit import Fit
     from ebformer.tables.shrink import shrink_table
@@ -40,8 +48,13 @@ def command(rule: str, file: str, named: options.NamedColumns, wanted: Wanted, o
     fit = Fit.load(rule)
     with open_table(file) as opened:
         columns = named.or_those_of(fit.columns).found_in(opened)
-        shrunken = shrink_table(opened.table, columns, fit, wanted, named.missing, options.watch(opened))
-        deliver(opened, shrunken, output)
+        missing: Missing = "error" if strict else "explain"
+        shrunken = shrink_table(opened.table, columns, fit, wanted, missing, options.watch(opened))
+        deliver(opened, shrunken, output, None)
+    if update:
+        fit.with_units(shrunken.observations).save(rule)
     options.say(f"{options.counted(int(shrunken.observations.keys.rows.sum()), 'row')} scored with {rule}")
+    if new := [] if strict else fit.unknown(shrunken.observations):
+        options.say(f"new in {columns.group}, answered with the prior of all: {first_few(new)}")
     for sentence in shrunken.remarks:
         options.say(sentence)

@@ -31,8 +31,7 @@ def command(name: str | None, output: str | None) -> None:
             [
                 {
                     "name": dataset.name,
-                    "count": dataset.count,
-                    "exposure": dataset.exposure,
+                    "options": dataset.options,
                     "about": dataset.about,
                     "source": dataset.source,
                 }

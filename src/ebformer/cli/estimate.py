@@ -11,10 +11,8 @@ import click
 from ebformer.cli import options, terminal
 
 if TYPE_CHECKING:
-    import duckdb
-
+    from ebformer.tables.answers import Wanted
     from ebformer.tables.files import TableFile
-    from ebformer.tables.fit import Wanted
     from ebformer.tables.shrink import Shrunken
 
 SHOWN = 20
@@ -26,31 +24,42 @@ SHOWN = 20
 @options.columns
 @options.fitting
 @options.answers
+@options.label
 @click.option("--save", metavar="RULE.json", help="Keep the fit, for `ebformer apply`.")
 def command(
-    file: str, named: options.NamedColumns, method: str, wanted: Wanted, output: str | None, save: str | None
+    file: str,
+    named: options.NamedColumns,
+    method: str | None,
+    wanted: Wanted,
+    output: str | None,
+    label: str | None,
+    save: str | None,
 ) -> None:
     """Estimate the rate of every row of FILE: CSV, TSV (gzipped or not) or Parquet; - for standard input.
 
-    The table comes back with three more columns: estimate, the rate per unit of exposure, and its interval from lower
-    to upper. Each count is pulled towards what all rows together make plausible.
+    The table comes back with three more columns: estimate, the rate per unit of exposure (or the probability of
+    success, or the true effect), and its interval from lower to upper. Each count is pulled towards what all rows
+    together make plausible.
 
-    A row must be a unit. If a unit has several rows (a policy with several years), add up its counts and its exposures
-    first. Units with count 0 must be in the table.
+    A row must be a unit. If a unit has several rows (a policy with several years), --unit policy adds up its counts and
+    its exposures first. Units with count 0 must be in the table, or --zeros missing says that they are not.
 
     \b
     Examples:
       ebformer estimate goals.csv --count goals --exposure games -o shrunken.csv
+      ebformer estimate batters.csv --count hits --trials at_bats --future 400 -o averages.csv
+      ebformer estimate studies.csv --effect difference --se error --above 0 -o effects.csv
+      ebformer estimate genes.csv --effect z --se 1 -o means.csv
       ebformer estimate districts.csv --count cases --exposure expected --above 1 -o ratios.csv
       ebformer estimate claims.parquet --count claims --group region --top 10 -o ranked.parquet
       cat words.tsv | ebformer estimate - --count n --future 10 > predicted.tsv
     """
     from ebformer.errors import InputError
-    from ebformer.estimators.catalogue import find
+    from ebformer.estimators.catalogue import default_method, find
     from ebformer.tables.files import check_folder, check_output, open_table
     from ebformer.tables.shrink import shrink_table
 
-    estimator = find(method)
+    chosen = None if method is None else find(method)
     if output is not None:
         check_output(output)
     if save is not None:
@@ -59,17 +68,18 @@ def command(
             raise InputError(f"cannot write the fit to {save}, which is a table of this command: name another file")
     with open_table(file) as opened:
         columns, watch = named.found_in(opened), options.watch(opened)
-        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch)
+        estimator = chosen or find(default_method(columns.channel))
+        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask)
         # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
         seen = shrunken.observations.keys.rows
         said = [
             f"{options.counted(int(seen.sum()), 'row')}, {options.counted(seen.size, 'distinct observation')}, "
-            f"method {method}",
+            f"method {estimator.name}",
             *shrunken.remarks,
             *[f"model check: {sentence}" for sentence in shrunken.model_check],
         ]
         try:
-            deliver(opened, shrunken, output)
+            deliver(opened, shrunken, output, options.found_label(label, columns, opened))
         except BrokenPipeError:  # `| head` has seen enough of the rows; the fit is still wanted
             if save is not None:
                 shrunken.fit.save(save)
@@ -80,19 +90,32 @@ def command(
         options.say(sentence)
 
 
-def deliver(file: TableFile, shrunken: Shrunken, output: str | None) -> None:
+def deliver(file: TableFile, shrunken: Shrunken, output: str | None, label: str | None) -> None:
     """Show every row with its answers: in a file, in a pipe, or as a first look at the terminal."""
     if output is None and sys.stdout.isatty():
-        _first_look(file, shrunken.rows)
+        _first_look(file, shrunken, label)
     else:
         with options.watch(file)("Writing"):
             file.write(shrunken.rows, output or "-", shrunken.observations.columns)
-    options.say_missing(shrunken.observations.missing, "kept without answers")
+    seen = shrunken.observations
+    if seen.unusable is None:
+        options.say_missing(seen.missing, "kept without answers")
+    elif seen.missing:
+        options.say(f"{options.counted(seen.missing, 'row')} without an answer: the column note says why")
 
 
-def _first_look(file: TableFile, rows: duckdb.DuckDBPyRelation) -> None:
+def _first_look(file: TableFile, shrunken: Shrunken, label: str | None) -> None:
+    """The first rows; of a wide table, the columns that matter: names, what was seen, answers."""
+    from ebformer.report.labels import label_column
+
     file.connection.execute("SET threads = 1")
-    names = [*file.header, *rows.columns[len(file.header) :]]
-    first = rows.limit(SHOWN + 1).fetchall()
+    rows, columns = shrunken.rows, shrunken.observations.columns
+    first = [dict(zip(rows.columns, row, strict=True)) for row in rows.limit(SHOWN + 1).fetchall()]
+    new = [name for name in rows.columns if name not in file.table.names]
+    seen = [name for name in (columns.group, columns.x, columns.role("known")) if name is not None]
+    called = label or (label_column(first[:SHOWN], {*seen, *new}) if first else None)
+    matter = dict.fromkeys([*([called] if called else []), *seen, *new])
+    titles = dict(zip(rows.columns, file.titles(rows.columns), strict=True))
     more = f"the first {SHOWN} rows; write all of them with -o out.csv" if len(first) > SHOWN else None
-    terminal.show_rows([dict(zip(names, row, strict=True)) for row in first[:SHOWN]], more)
+    shown = [{titles[name]: entry for name, entry in row.items()} for row in first[:SHOWN]]
+    terminal.show_rows(shown, more, [titles[name] for name in matter])

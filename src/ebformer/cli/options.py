@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ebformer.cli import terminal
-from ebformer.estimators.catalogue import DEFAULT
 
 if TYPE_CHECKING:
     from ebformer.tables.columns import Columns, Missing
@@ -22,33 +22,55 @@ Command = Callable[..., Any]
 
 @dataclass(frozen=True)
 class NamedColumns:
-    """What --count, --exposure, --group and --missing say."""
+    """What --count, --effect, --exposure, --trials, --se, --zeros and --group say, and --missing."""
 
-    count: str | None
-    exposure: str | None
-    group: str | None
-    missing: Missing
+    count: str | None = None
+    effect: str | None = None
+    exposure: str | None = None
+    trials: str | None = None
+    se: str | None = None
+    zeros: str | None = None
+    group: str | None = None
+    unit: str | None = None
+    missing: Missing = "error"
 
     def or_those_of(self, columns: Columns) -> NamedColumns:
         """These, and where nothing is named the columns of a fit."""
-        names = self.count or columns.count, self.exposure or columns.exposure, self.group or columns.group
-        return NamedColumns(*names, self.missing)
+        channel = columns.channel
+        sign = dict([channel.sign] if channel.sign else [])
+        known = {channel.keyword: None if columns.known is None else str(columns.known)}
+        of_fit = {channel.column: columns.x, "group": columns.group, "unit": columns.unit} | known | sign
+        named = {name: text for name, text in asdict(self).items() if text is not None}
+        return NamedColumns(**(of_fit | named))
 
     def found_in(self, file: TableFile) -> Columns:
-        """The columns named; without a count, the only column that can hold one, which is then said aloud."""
+        """The columns named; without any, the only column that can hold counts, which is then said aloud."""
         from ebformer.errors import InputError
         from ebformer.tables.columns import NO_ROWS, Columns, check_unambiguous, only_count_column
 
+        known = {word: getattr(self, word) for word in ("exposure", "trials", "se")}
+        words = {word: _number_unless_named(text, file.table.names) for word, text in known.items()}
         count = self.count
-        if count is None:
-            candidates = [name for name in file.table.whole_number_columns() if name not in (self.exposure, self.group)]
+        if count is None and self.effect is None and self.se is None:
+            taken = (*known.values(), self.group, self.unit)
+            candidates = [name for name in file.table.whole_number_columns() if name not in taken]
             if not candidates and not file.table.rows.limit(1).fetchall():
                 raise InputError(NO_ROWS)
             count = only_count_column(candidates, file.table.names)
             say(f"reading counts from column {count!r}")
-        columns = Columns(count, self.exposure, self.group)
-        check_unambiguous(astuple(columns), file.header)
+        columns = Columns.named(count, self.effect, self.group, self.unit, zeros=self.zeros, **words)
+        check_unambiguous([columns.role(role) for role in columns.roles], file.header)
         return columns
+
+
+def _number_unless_named(text: str | None, names: list[str]) -> str | float | None:
+    """A column where there is one of this name, else the number that the text is, for all rows."""
+    if text is None or text in names:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def watch(file: TableFile) -> Callable[[str], AbstractContextManager[None]]:
@@ -71,8 +93,9 @@ def _as_named(command: Command) -> Command:
     """Hands over the names of columns as one `NamedColumns`."""
 
     @wraps(command)
-    def handed(count: str | None, exposure: str | None, missing: Missing, group: str | None = None, **rest: Any) -> Any:
-        return command(named=NamedColumns(count, exposure, group, missing), **rest)
+    def handed(**given: Any) -> Any:
+        names = {field.name: given.pop(field.name) for field in fields(NamedColumns) if field.name in given}
+        return command(named=NamedColumns(**names), **given)
 
     return handed
 
@@ -88,7 +111,7 @@ def _as_wanted(command: Command) -> Command:
         top: int | None = None,
         **rest: Any,
     ) -> Any:
-        from ebformer.tables.fit import Wanted
+        from ebformer.tables.answers import Wanted
 
         return command(wanted=Wanted(interval, future, top, above), **rest)
 
@@ -103,30 +126,57 @@ _missing = click.option(
     help="Rows with a missing entry: stop with an error, or keep them without answers.",
 )
 
-columns = _options(
+_kinds = [
     click.option("--count", metavar="COLUMN", help="The counts. May be left out if only one column can hold them."),
     click.option(
         "--exposure",
         metavar="COLUMN",
-        help="How long each row was watched (games, policy years), or its expected count.  [default: 1 for all]",
+        help="How long each row was watched (games, policy years), or its expected count; a column, or one number for "
+        "all rows.  [default: 1]",
     ),
-    _missing,
-    _as_named,
+    click.option(
+        "--trials", metavar="COLUMN", help="Counts are successes out of so many trials; a column, or one number."
+    ),
+    click.option("--effect", metavar="COLUMN", help="Effects instead of counts; they need --se."),
+    click.option("--se", metavar="COLUMN", help="The standard errors of effects; a column, or one number."),
+    click.option(
+        "--zeros",
+        type=click.Choice(["missing"]),
+        help="Counts are those of units that enter the table only with at least one event.",
+    ),
+]
+
+_unit = click.option(
+    "--unit", metavar="COLUMN", help="Add up the rows of each unit first, such as the days of an item."
 )
-"""--count, --exposure and --missing; with --group, if a command has it, one `named`."""
+
+columns = _options(*_kinds, _unit, _missing, _as_named)
+"""What the columns of a table are, and --missing; with --group, if a command has it, one `named`."""
 
 columns_of_fit = _options(
-    click.option("--count", metavar="COLUMN", help="The counts, if the column has another name than in the fit."),
-    click.option("--exposure", metavar="COLUMN", help="The exposures, if the column has another name than in the fit."),
-    _missing,
-    click.option("--group", metavar="COLUMN", help="The groups, if the column has another name than in the fit."),
+    *(
+        click.option(f"--{word}", metavar="COLUMN", help=f"The {what}, if the column has another name than in the fit.")
+        for word, what in {
+            "count": "counts",
+            "exposure": "exposures",
+            "trials": "trials",
+            "effect": "effects",
+            "se": "standard errors",
+            "group": "groups",
+            "unit": "units",
+        }.items()
+    ),
     _as_named,
 )
 """The same, and --group, where a fit has named them already."""
 
 fitting = _options(
     click.option("--group", metavar="COLUMN", help="Groups; each is fitted separately, with a prior of its own."),
-    click.option("--method", default=DEFAULT, show_default=True, help="One of those that `ebformer methods` lists."),
+    click.option(
+        "--method",
+        help="One of those that `ebformer methods` lists.  [default: priorformer where it serves, else beta for "
+        "successes, normal for effects]",
+    ),
 )
 """--group and --method."""
 
@@ -146,12 +196,13 @@ answers = _options(
         "--future",
         metavar="EXPOSURE",
         type=click.FloatRange(min=0, min_open=True),
-        help="Add predicted, the next count over this much exposure, and its interval.",
+        help="Add predicted, the next count over this much exposure (or out of so many trials, or the next effect with "
+        "this standard error), and its interval.",
     ),
     click.option(
         "--above",
         metavar="RATE",
-        type=click.FloatRange(min=0),
+        type=float,
         help="Add p_above, the probability that the rate is above RATE.",
     ),
     click.option(
@@ -171,6 +222,22 @@ answers = _options(
 """--interval, --future, --above and --top; one `wanted`. And --output."""
 
 
+label = click.option("--label", metavar="COLUMN", help="The column that names the units.  [default: the likeliest one]")
+"""--label."""
+
+
+def found_label(label: str | None, columns: Columns, file: TableFile) -> str | None:
+    """The column that names units, or an `InputError` where the table has none of this name."""
+    from ebformer.errors import InputError
+
+    names = file.table.names if columns.unit is None else [columns.unit, columns.group]
+    if label is not None and label not in names:
+        raise InputError(
+            f"there is no column {label!r} to name units by: choose among {', '.join(filter(None, names))}"
+        )
+    return label
+
+
 def comma_separated(text: str) -> list[str]:
     """The entries of a list that was typed, with or without spaces.
 
@@ -187,6 +254,12 @@ def counted(number: int, what: str) -> str:
     ('1 row', '1,200 rows')
     """
     return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def ask(question: str) -> None:
+    """Ask on a terminal and stop unless the answer is yes; elsewhere nobody could answer, and the work goes on."""
+    if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
+        click.confirm(f"ebformer: {question}", abort=True, err=True)
 
 
 def say(sentence: str) -> None:

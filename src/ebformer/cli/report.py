@@ -9,10 +9,7 @@ import click
 from ebformer.cli import options
 
 if TYPE_CHECKING:
-    from ebformer.tables.fit import Wanted
-
-RIVALS = ("mle", "gamma", "npmle")
-"""Methods that a report compares its own with."""
+    from ebformer.tables.answers import Wanted
 
 
 @click.command()
@@ -20,8 +17,11 @@ RIVALS = ("mle", "gamma", "npmle")
 @options.columns
 @options.fitting
 @options.interval
+@options.label
 @click.option("-o", "--output", required=True, metavar="REPORT.html", help="Where to write the page.")
-def command(file: str, named: options.NamedColumns, method: str, wanted: Wanted, output: str) -> None:
+def command(
+    file: str, named: options.NamedColumns, method: str | None, wanted: Wanted, label: str | None, output: str
+) -> None:
     """Write an HTML page about FILE, in one file that opens offline.
 
     It shows how far each unit was shrunk, the estimated prior, the model check, the highest and lowest units, how
@@ -35,23 +35,26 @@ def command(file: str, named: options.NamedColumns, method: str, wanted: Wanted,
 
     from ebformer.comparison import compare
     from ebformer.errors import InputError
-    from ebformer.estimators.catalogue import CATALOGUE, find
+    from ebformer.estimators.catalogue import CATALOGUE, default_method, find
     from ebformer.report.table_page import table_page
     from ebformer.tables.files import check_folder, open_table
     from ebformer.tables.shrink import shrink_table
 
-    estimator = find(method)
+    chosen = None if method is None else find(method)
     if not output.lower().endswith((".html", ".htm")):
         raise InputError(
             f"a report is an HTML page, and {output} does not end in .html: end it so; browsers print to PDF"
         )
     check_folder(output)
     with open_table(file) as opened, options.watch(opened)("Writing the report"):
-        shrunken = shrink_table(opened.table, named.found_in(opened), estimator, wanted, named.missing)
+        columns = named.found_in(opened)
+        estimator = chosen or find(default_method(columns.channel))
+        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, ask=options.ask)
         tallies, scores = shrunken.observations.tallies(), []
         if None in tallies and tallies[None].n > 1:
-            rivals = {name: CATALOGUE[name] for name in RIVALS if name != method} | {method: estimator}
+            names = ["mle", columns.channel.conjugate or "npmle-em", "npmle"]
+            rivals = {name: CATALOGUE[name] for name in names} | {estimator.name: estimator}
             scores = compare(tallies[None], rivals, np.random.default_rng(0))
-        table_page(file, shrunken, scores).write(output)
+        table_page(file, shrunken, scores, options.found_label(label, columns, opened)).write(output)
     options.say_missing(shrunken.observations.missing, "kept without answers")
     options.say(f"wrote {output}: open it in a browser")

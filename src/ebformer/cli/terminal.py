@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,15 +27,41 @@ def show(table: TextTable) -> None:
     _draw(table.columns, table.rows, table.numeric, table.title, (*table.notes, ""))
 
 
-def show_rows(rows: Sequence[Mapping[str, object]], note: str | None = None) -> None:
-    """Rows of a table by column: drawn on a terminal, tab-separated in a pipe, where a program may read them."""
-    columns, cells = list(rows[0]), [[cell(entry) for entry in row.values()] for row in rows]
+def show_rows(
+    rows: Sequence[Mapping[str, object]], note: str | None = None, matter: Sequence[str] | None = None
+) -> None:
+    """Rows of a table by column: drawn on a terminal, tab-separated in a pipe, where a program may read them.
+
+    Where a terminal is too narrow for all columns, those that `matter` are drawn, as many as it holds.
+    """
+    columns = list(rows[0])
     if not sys.stdout.isatty():
-        for line in [columns, *cells]:
+        for line in [columns, *([cell(entry) for entry in row.values()] for row in rows)]:
             click.echo("\t".join(line))
         return
-    numeric = [all(is_number(row[name]) for row in rows) for name in columns]
-    _draw(columns, cells, numeric, "", [] if note is None else [note])
+    notes = [] if note is None else [note]
+    kept = columns if matter is None else columns_that_fit(rows, matter, shutil.get_terminal_size().columns)
+    if len(kept) < len(columns):
+        notes.append(f"{len(columns) - len(kept)} more columns: -o out.csv has all of them")
+    numeric = [all(is_number(row[name]) for row in rows) for name in kept]
+    _draw(kept, [[cell(row[name]) for name in kept] for row in rows], numeric, "", notes)
+
+
+def columns_that_fit(rows: Sequence[Mapping[str, object]], matter: Sequence[str], width: int) -> list[str]:
+    """All columns if they fit into this width, else those that matter, the first of them at least.
+
+    >>> columns_that_fit([{"about": "a" * 70, "name": "Ann", "estimate": 0.25}], ["name", "estimate"], width=40)
+    ['name', 'estimate']
+    """
+    wide = {name: 2 + max(len(name), *(len(cell(row[name])) for row in rows)) for name in rows[0]}
+    if sum(wide.values()) <= width:
+        return list(wide)
+    kept: list[str] = []
+    for name in matter:
+        if kept and sum(wide[each] for each in (*kept, name)) > width:
+            break
+        kept.append(name)
+    return kept
 
 
 def _draw(

@@ -16,6 +16,9 @@ from ebformer.tables.observations import Observations
 from ebformer.tables.remarks import with_groups
 from ebformer.tally import Tally
 
+NARROW = 2.0
+"""A z-score: observations that vary so much less than a prior says are not helped by another prior, if that one is as
+narrow as can be and they still do."""
 Checks = Mapping[str | None, ModelCheck]
 """One check per group."""
 
@@ -40,6 +43,8 @@ def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:
     of_any_prior = model_check(best, tally, rng)
     if own is None or not of_any_prior.fits:
         return of_any_prior
+    if own.spread < -NARROW and of_any_prior.spread < -NARROW:  # no prior makes counts vary less than their noise
+        return own
     fails = f"the prior that {rule.method} found does not fit these {tally.channel.words.xs}"
     sentence = f"{fails}, but the one of npmle does: use npmle"
     return ModelCheck(own.pit, own.p_value, own.distance, False, sentence)

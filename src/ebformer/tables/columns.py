@@ -5,27 +5,30 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Literal, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ebformer.channels import POISSON
+from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
 from ebformer.errors import InputError
 
 Role = Literal["x", "known", "group"]
 """What a column may hold: the observation, what is known about how it was made, the name of the unit's group."""
-Missing = Literal["error", "keep"]
+Missing = Literal["error", "keep", "explain"]
+"""What becomes of rows that cannot be used: an error, or rows without answers; `keep` allows for missing entries only,
+`explain` for all, and adds a column that says why."""
 NO_ROWS = "the table has no rows: give at least one unit"
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that hold the counts and, where there are any, the exposures and the groups.
+    """The columns that hold the observations and, where there are any, what is known of them and their groups.
 
-    Users say count and exposure. The rest of `tables` speaks of roles, and asks here what is known of them.
+    `known` is a column, one number for all rows, or None for the channel's usual one. `unit` names those whose rows are
+    to be added up. The rest of `tables` speaks of roles, and asks here what is known of them.
 
     >>> Columns("goals", "games").found_in(["name", "goals", "game"])
     Traceback (most recent call last):
@@ -33,33 +36,56 @@ class Columns:
     ebformer.errors.InputError: there is no column 'games' (did you mean 'game'?); the columns are name, goals, game
     """
 
-    count: str
-    exposure: str | None = None
+    x: str
+    known: str | float | None = None
     group: str | None = None
+    channel: Channel = POISSON
+    unit: str | None = None
+
+    @staticmethod
+    def named(
+        count: str | None = None,
+        effect: str | None = None,
+        group: str | None = None,
+        unit: str | None = None,
+        **words: str | float | None,
+    ) -> Columns:
+        """The columns by the words of users; as everywhere, what is known picks the channel.
+
+        >>> Columns.named("hits", trials="at_bats")
+        Columns(x='hits', known='at_bats', group=None, channel=Binomial(), unit=None)
+        >>> Columns.named(effect="z", se=1).known
+        1.0
+        """
+        channel, known = pick(None, words)
+        given = {"count": count, "effect": effect}
+        other = next((word for word, name in given.items() if name is not None and word != channel.column), None)
+        if other == "effect":
+            raise InputError("effects need their standard errors: give se, a column or one number for all")
+        if other is not None:
+            raise InputError(f"{channel.words.xs} are named by {channel.column}, not by {other}: give {channel.column}")
+        if isinstance(known, Real):
+            if not channel.possible_known(np.asarray(float(known))):
+                raise InputError(f"{channel.keyword} is {known!r}: {channel.words.ask_known}")
+            known = float(known)
+        if unit is not None and not channel.complete:
+            raise InputError("rows without their zeros cannot be added up: give one row per unit")
+        return Columns(cast(str, given[channel.column]), known, group, channel, unit)
 
     @property
-    def x(self) -> str:
-        """The column of the observations."""
-        return self.count
-
-    @property
-    def known(self) -> str | None:
-        """The column of what is known about each of them."""
-        return self.exposure
+    def constant(self) -> float | None:
+        """What is known of all rows alike, or None where a column says it."""
+        return None if isinstance(self.known, str) else self.channel.usual if self.known is None else self.known
 
     def role(self, role: Role) -> str | None:
         """The column that plays this role."""
-        return {"x": self.x, "known": self.known, "group": self.group}[role]
+        known = self.known if isinstance(self.known, str) else None
+        return {"x": self.x, "known": known, "group": self.group}[role]
 
     @property
     def roles(self) -> list[Role]:
         """The roles that have a column."""
         return [role for role in get_args(Role) if self.role(role) is not None]
-
-    @property
-    def channel(self) -> Channel:
-        """How the observations arise: it has the words for both roles and knows which numbers each admits."""
-        return POISSON
 
     def word(self, role: Role) -> str:
         """What users call a role.
@@ -67,19 +93,12 @@ class Columns:
         >>> Columns("goals", "games").word("known")
         'exposure'
         """
-        return {"x": self.channel.words.x, "known": self.channel.words.known, "group": "group"}[role]
-
-    def usable(self, role: Role, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Where a number can be what its role says; NaN, a missing entry, cannot.
-
-        >>> Columns("goals").usable("x", np.array([0.0, 2.5, -1.0, np.nan])).tolist()
-        [True, False, False, False]
-        """
-        return self.channel.possible(numbers) if role == "x" else self.channel.possible_known(numbers)
+        return {"x": self.channel.column, "known": self.channel.keyword, "group": "group"}[role]
 
     def found_in(self, names: Sequence[str]) -> Columns:
         """These columns, or an `InputError` that names the nearest ones."""
-        for name in (self.x, *(other for other in (self.known, self.group) if other is not None)):
+        known = None if isinstance(self.known, float) else self.known
+        for name in (self.x, *(other for other in (known, self.group, self.unit) if other is not None)):
             if isinstance(name, list | tuple):
                 raise InputError(f"{name!r} are several columns: name one, or join them into one first")
             if not isinstance(name, str):  # pandas numbers columns that were given no names
@@ -94,7 +113,15 @@ class Columns:
             if role != "x" and self.role(role) == self.x:
                 words = f"the {self.word('x')} and the {self.word(role)}"
                 raise InputError(f"{self.x!r} cannot be both {words}: name two columns")
+        if self.unit is not None and self.unit in (self.x, known):
+            raise InputError(f"{self.unit!r} cannot be a number and the unit: name two columns")
         return self
+
+    @property
+    def of_units(self) -> Columns:
+        """The columns after the rows of every unit were added up: what is known has a column then."""
+        known = self.role("known") or self.channel.keyword
+        return replace(self, known=known, unit=None)
 
 
 def check_missing(missing: str) -> None:
@@ -103,10 +130,10 @@ def check_missing(missing: str) -> None:
     >>> check_missing("drop")
     Traceback (most recent call last):
     ...
-    ebformer.errors.InputError: missing is 'drop': choose error or keep
+    ebformer.errors.InputError: missing is 'drop': choose error, keep or explain
     """
     if missing not in get_args(Missing):
-        raise InputError(f"missing is {missing!r}: choose {' or '.join(get_args(Missing))}")
+        raise InputError(f"missing is {missing!r}: choose error, keep or explain")
 
 
 def check_unambiguous(chosen: Sequence[str | None], header: Sequence[str]) -> None:
@@ -154,7 +181,7 @@ def only_count_column(candidates: Sequence[str], names: Sequence[str]) -> str:
             )
         return candidates[0]
     if candidates:
-        raise InputError(f"several columns could hold the counts ({', '.join(candidates)}): name one with --count")
+        raise InputError(f"several columns could hold the counts ({first_few(candidates)}): name one with --count")
     raise InputError(f"no column holds whole numbers of at least 0; the columns are {', '.join(names)}")
 
 

@@ -6,7 +6,7 @@ SQL of our own, since narwhals would end at the first text that is no number, an
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -17,10 +17,15 @@ from numpy.typing import NDArray
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, MISSING_NUMBERS, Offender
+from ebformer.tables.keys import keys, totals
 from ebformer.tables.observations import Distinct
-from ebformer.tables.sql import log_bin, quoted, unless_missing
+from ebformer.tables.sql import Sql, quoted, unless_missing
 
 NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT|BOOLEAN"
+KINDS = {"i": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN", "O": "VARCHAR"}
+"""The types of answers, by the kind of their array."""
+COUNTED = 1_000_000
+"""Rows among which names that repeat are looked for."""
 JUDGED = 10_000
 """Rows by which it is judged whether a column could hold counts."""
 
@@ -64,31 +69,51 @@ class DuckTable:
             np.asarray(found["rows"], dtype=np.int64),
         )
 
-    def distinct_known(self, columns: Columns, limit: int) -> int:
-        known = f"SELECT DISTINCT {self._known(columns)} FROM ebformer_given AS given LIMIT {limit + 1}"
-        return int(self.ask(f"SELECT count(*) FROM ({known})").fetchall()[0][0])
+    def variety(self, columns: Columns, role: Role, limit: int) -> int:
+        name = columns.role(role)
+        assert name is not None
+        numbers = f"SELECT DISTINCT {self._number(name)} FROM ebformer_given AS given LIMIT {limit + 1}"
+        return int(self.ask(f"SELECT count(*) FROM ({numbers})").fetchall()[0][0])
 
-    def offender(self, columns: Columns, width: float, keys: Distinct, role: Role) -> Offender | None:
+    def kinds(self, names: Sequence[str]) -> tuple[int, list[int]]:
+        counted = ", ".join(f"approx_count_distinct({quoted(name)})" for name in names)
+        found = self.ask(f"SELECT count(*), {counted} FROM (FROM ebformer_given LIMIT {COUNTED})").fetchall()[0]
+        return found[0], list(found[1:])
+
+    def of_units(self, columns: Columns) -> DuckTable:
+        x, known = totals(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)))
+        by = ", ".join(quoted(name) for name in (columns.unit, columns.group) if name is not None)
+        numbered = "SELECT *, row_number() OVER () AS ebformer_row FROM ebformer_given"
+        return DuckTable(
+            self.ask(
+                f"SELECT {by}, {x} AS {quoted(columns.x)}, {known} AS {quoted(str(columns.of_units.known))} "
+                f"FROM ({numbered}) AS given GROUP BY {by} ORDER BY min(ebformer_row)"
+            )
+        )
+
+    def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         name, keyed = columns.role(role), self._keys(columns, width)
         assert name is not None
         numbered = "SELECT *, row_number() OVER () AS ebformer_row FROM ebformer_given"
-        # Text such as -nan is read as NaN, and means missing too.
-        on = " AND ".join(f"nullif({sql}, 'nan') IS NOT DISTINCT FROM found.key_{key}" for key, sql in keyed.items())
+        on = _matching(keyed)
         found = self.ask(
             f"SELECT {quoted(name)}, ebformer_row, count(*) OVER () FROM ({numbered}) AS given "
             f"SEMI JOIN ebformer_found AS found ON {on} ORDER BY ebformer_row LIMIT 1",
-            _as_table(keys),
+            _as_table(shown),
         )
         return next((Offender(*first) for first in found.fetchall()), None)
 
     def with_answers(
-        self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]
+        self, columns: Columns, width: float, shown: Distinct, answers: dict[str, NDArray[Any]]
     ) -> duckdb.DuckDBPyRelation:
-        new = ", ".join(f"found.answer_{i} AS {quoted(name)}" for i, name in enumerate(answers))
-        on = " AND ".join(f"{sql} = found.key_{key}" for key, sql in self._keys(columns, width).items())
+        new = ", ".join(
+            f"found.answer_{i}::{KINDS[values.dtype.kind]} AS {quoted(name)}"
+            for i, (name, values) in enumerate(answers.items())
+        )
+        on = _matching(self._keys(columns, width))
         return self.ask(
             f"SELECT given.*, {new} FROM ebformer_given AS given LEFT JOIN ebformer_found AS found ON {on}",
-            _as_table(keys) | {f"answer_{i}": values for i, values in enumerate(answers.values())},
+            _as_table(shown) | {f"answer_{i}": _unmasked(values) for i, values in enumerate(answers.values())},
         )
 
     def whole_number_columns(self) -> list[str]:
@@ -109,15 +134,15 @@ class DuckTable:
 
     def _keys(self, columns: Columns, width: float) -> dict[Role, str]:
         """What rows are grouped by and matched on, as SQL."""
-        x, known = self._number(columns.x), self._known(columns)
-        keys: dict[Role, str] = {"x": x, "known": log_bin(x, known, width) if width else known}
+        x, about = keys(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)), width)
+        found: dict[Role, str] = {"x": x.text, "known": about.text}
         if columns.group is not None:
             text = f"given.{quoted(columns.group)}::VARCHAR"
-            keys["group"] = unless_missing(MISSING_GROUPS, text, text)
-        return keys
+            found["group"] = unless_missing(MISSING_GROUPS, text, text)
+        return found
 
     def _known(self, columns: Columns) -> str:
-        return "1.0::DOUBLE" if columns.known is None else self._number(columns.known)
+        return self._number(columns.known) if isinstance(columns.known, str) else f"{columns.constant!r}::DOUBLE"
 
     def _is_number(self, name: str) -> bool:
         return re.fullmatch(NUMBERS, self.types[name]) is not None
@@ -135,6 +160,20 @@ class DuckTable:
                 "remove the thousands separators, or end decimals in one more 0"
             )
         return unless_missing(MISSING_NUMBERS, column, f"coalesce(try_cast({column} AS DOUBLE), '-inf'::DOUBLE)")
+
+
+def _matching(keyed: dict[Role, str]) -> str:
+    """SQL for rows that show an observation; missing entries match, and text such as -nan means missing too."""
+    numbers = {role: sql if role == "group" else f"nullif({sql}, 'nan')" for role, sql in keyed.items()}
+    return " AND ".join(f"{sql} IS NOT DISTINCT FROM found.key_{role}" for role, sql in numbers.items())
+
+
+def _unmasked(values: NDArray[Any]) -> NDArray[Any]:
+    """What DuckDB reads as NULL where an entry is masked."""
+    if not np.ma.is_masked(values):
+        return np.ma.getdata(values)
+    empty: Any = None if values.dtype.kind == "O" else np.nan
+    return np.where(np.ma.getmaskarray(values), empty, np.ma.getdata(values))
 
 
 def _as_table(keys: Distinct) -> dict[str, NDArray[Any]]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.binning import distinct_rows, fineness
+from ebformer.binning import distinct_rows
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, Offender, means_missing
+from ebformer.tables.keys import keys
 from ebformer.tables.observations import Distinct, numbered
 
 
@@ -26,13 +28,42 @@ class EagerTable:
         return list(self.frame.columns)
 
     def distinct(self, columns: Columns, width: float) -> Distinct:
-        return self._keys(columns, width).merged()
+        return self._shown(columns, width).merged()
 
-    def distinct_known(self, columns: Columns, limit: int) -> int:
-        return int(np.unique(self._known(columns)).size)
+    def variety(self, columns: Columns, role: Role, limit: int) -> int:
+        name = columns.role(role)
+        assert name is not None
+        return int(np.unique(self._numbers(name)).size)
 
-    def offender(self, columns: Columns, width: float, keys: Distinct, role: Role) -> Offender | None:
-        at = np.flatnonzero(self._which(columns, width, keys) >= 0)
+    def kinds(self, names: Sequence[str]) -> tuple[int, list[int]]:
+        return len(self.frame), [self.frame[name].n_unique() for name in names]
+
+    def of_units(self, columns: Columns) -> EagerTable:
+        assert columns.unit is not None
+        shown, channel, after = self._shown(columns, 0.0), columns.channel, columns.of_units
+        by = [numbered(self._texts(columns.unit)), None if shown.group is None else numbered(shown.group)]
+        _, which = distinct_rows(*by)
+        _, first, unit = np.unique(which, return_index=True, return_inverse=True)
+        order = np.argsort(np.argsort(first))[unit]  # units in the order of their first rows
+        with np.errstate(all="ignore"):
+            usable = channel.usable(shown.x, shown.known)
+            a, b = channel.summands(shown.x, shown.known)
+            x, known = channel.added_up(
+                *(np.bincount(order, np.where(usable, each, 0.0)).astype(float) for each in (a, b))
+            )
+        lost = np.bincount(order, ~usable) > 0
+        names = list(dict.fromkeys(name for name in (columns.unit, columns.group) if name is not None))
+        rows = self.frame[np.sort(first).tolist()].select(*names)
+        kind = np.int64 if channel.whole else np.float64
+        totals = {columns.x: np.ma.array(np.where(lost, 0.0, x).astype(kind), mask=lost)}
+        totals[str(after.known)] = np.ma.array(np.where(lost, 0.0, known), mask=lost)
+        each = np.arange(first.size)
+        made = EagerTable(rows.with_columns(*[self._column(name, values, each) for name, values in totals.items()]))
+        made.lazy = self.lazy
+        return made
+
+    def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
+        at = np.flatnonzero(self._which(columns, width, shown) >= 0)
         if at.size == 0:
             return None
         name = columns.role(role)
@@ -42,42 +73,41 @@ class EagerTable:
             entry = _number(entry)  # hundreds of digits would tell a reader no more
         return Offender(entry, int(at[0]) + 1, at.size)
 
-    def with_answers(self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
-        which = self._which(columns, width, keys)
-        answered = self.frame.with_columns(*[self._column(name, values, which) for name, values in answers.items()])
+    def with_answers(self, columns: Columns, width: float, shown: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
+        which = self._which(columns, width, shown)
+        new = [self._column(name, values, which) for name, values in answers.items()]
+        if self.frame.implementation.is_pandas():  # whose own `assign` keeps what a GeoDataFrame has beyond its columns
+            return self.frame.to_native().assign(**{each.name: each.to_native().array for each in new})
+        answered = self.frame.with_columns(*new)
         return answered.lazy().to_native() if self.lazy else answered.to_native()
 
-    def _which(self, columns: Columns, width: float, keys: Distinct) -> NDArray[np.intp]:
+    def _which(self, columns: Columns, width: float, asked: Distinct) -> NDArray[np.intp]:
         """Which of these observations each row shows, -1 where none."""
-        shown, asked = self._keys(columns, width), keys.rows.size
-        together = None if keys.group is None or shown.group is None else np.concatenate([keys.group, shown.group])
-        _, same = distinct_rows(
-            numbered(together), np.concatenate([keys.x, shown.x]), np.concatenate([keys.known, shown.known])
-        )
+        rows, size = self._shown(columns, width), asked.rows.size
+        together = asked.and_then(rows)
+        _, same = distinct_rows(numbered(together.group), together.x, together.known)
         position = np.full(same.max() + 1, -1)
-        position[same[:asked]] = np.arange(asked)
-        return position[same[asked:]]
+        position[same[:size]] = np.arange(size)
+        return position[same[size:]]
 
     def _column(self, name: str, values: NDArray[Any], which: NDArray[np.intp]) -> nw.Series[Any]:
         """The answers row by row, empty where a row has none."""
-        found = values[which]
-        if bool(np.all(which >= 0)):
-            return nw.new_series(name, found, backend=self.frame.implementation)
-        column = nw.new_series(name, np.where(which >= 0, found, np.nan), backend=self.frame.implementation)
-        return column if self.frame.implementation.is_pandas_like() else column.fill_nan(None)
+        home, lost = self.frame.implementation, which < 0
+        if not (lost.any() or np.ma.is_masked(values)):
+            return nw.new_series(name, np.ma.getdata(values)[which], backend=home)
+        empty = lost | np.ma.getmaskarray(values)[which]
+        if values.dtype.kind == "O":
+            texts = [None if none else text for text, none in zip(np.ma.getdata(values)[which], empty, strict=True)]
+            return nw.new_series(name, texts, nw.String(), backend=home)
+        column = nw.new_series(name, np.where(empty, np.nan, np.ma.getdata(values)[which]), backend=home)
+        return column if home.is_pandas_like() else column.fill_nan(None)
 
-    def _keys(self, columns: Columns, width: float) -> Distinct:
+    def _shown(self, columns: Columns, width: float) -> Distinct:
         """What every row shows."""
-        x, known = self._numbers(columns.x), self._known(columns)
-        if width:
-            with np.errstate(invalid="ignore", divide="ignore"):
-                bins = np.floor(np.log(known) / width * fineness(x))
-            known = np.where((known > 0) & (known < np.inf), bins, np.where(np.isnan(known), np.nan, -np.inf))
+        x = self._numbers(columns.x)
+        known = self._numbers(columns.known) if isinstance(columns.known, str) else np.full(x.shape, columns.constant)
         group = None if columns.group is None else self._texts(columns.group)
-        return Distinct(group, x, known, np.broadcast_to(np.int64(1), x.shape))
-
-    def _known(self, columns: Columns) -> NDArray[np.float64]:
-        return np.ones(len(self.frame)) if columns.known is None else self._numbers(columns.known)
+        return Distinct(group, *keys(columns.channel, x, known, width), np.broadcast_to(np.int64(1), x.shape))
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
         column = self.frame[name]

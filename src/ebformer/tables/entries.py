@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from ebformer.channels.base import LARGEST_WHOLE
+from ebformer.channels.base import LARGEST_WHOLE, Channel
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
 
@@ -40,16 +40,27 @@ def complaint(columns: Columns, role: Role, offender: Offender) -> InputError:
     row 3: goals is 'seven', not a number
     >>> print(complaint(Columns("x"), "x", Offender("1,234")))
     x is '1,234': write numbers with a decimal point, or between semicolons all with a comma, no thousands separators
-    >>> print(complaint(Columns("goals", "games"), "known", Offender(0, 7, 42)))
-    row 7: games is 0: exposures must be positive and finite, so correct or drop that row (and 41 more rows)
+    >>> print(complaint(Columns("goals", "games"), "known", Offender(-1, 7, 42)))
+    row 7: games is -1: give positive finite numbers, so correct or drop that row (and 41 more rows)
     """
     where = "" if offender.row is None else f"row {offender.row}: "
     others = offender.rows - 1
     more = f" (and {others:,} more row{'s' if others > 1 else ''})" if others else ""
-    return InputError(f"{where}{columns.role(role)} is {_trouble(columns.word(role), offender.value)}{more}")
+    return InputError(f"{where}{columns.role(role)} is {_trouble(columns.channel, role, offender.value)}{more}")
 
 
-def _trouble(word: str, value: object) -> str:
+def reason(columns: Columns, role: Role, missing: bool) -> str:
+    """Why rows with such an entry have no answer, in a few words.
+
+    >>> reason(Columns("goals"), "x", missing=False), reason(Columns("goals", group="team"), "group", missing=True)
+    ('goals cannot be used: give whole numbers of at least 0', 'team is missing')
+    """
+    words = columns.channel.words
+    asked = words.ask_x if role == "x" else words.ask_known
+    return f"{columns.role(role)} is missing" if missing else f"{columns.role(role)} cannot be used: {asked}"
+
+
+def _trouble(channel: Channel, role: Role, value: object) -> str:
     """What is wrong with an entry, and what to do."""
     if value is None or means_missing(str(value)):
         # Named, for those who meant Namibia by NA.
@@ -70,8 +81,10 @@ def _trouble(word: str, value: object) -> str:
     # Python reads across a space that DuckDB does not know.
     if isinstance(value, str) and (stray := re.search(r"[^\x00-\x7f]", value)):
         return f"{value!r}, with a stray {unicodedata.name(stray[0], 'character')}: remove it"
-    if word == "exposure":
-        return f"{value}: exposures must be positive and finite, so correct or drop that row"
-    if 0 <= number <= LARGEST_WHOLE:
-        return f"{value}: counts are whole numbers; a rate needs its count in this column and its exposure in another"
-    return f"{value}: counts are whole numbers of {'at least 0' if number < 0 else 'at most 2^53'}"
+    words = channel.words
+    if role == "known":
+        return f"{value}: {words.ask_known}, so correct or drop that row"
+    if channel.whole and number != number // 1 and abs(number) <= LARGEST_WHOLE:
+        needs = f"a rate needs its count in this column and its {words.known} in another"
+        return f"{value}: {words.xs} are whole numbers; {needs}"
+    return f"{value}: {channel.ask(number)}"

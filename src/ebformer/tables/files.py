@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,13 +94,18 @@ class TableFile:
                 shutil.copyfileobj(text, sys.stdout.buffer)
             sys.stdout.buffer.flush()
 
+    def titles(self, names: Sequence[str]) -> list[str]:
+        """What columns are called in the file, by their names in its table; new ones are called as they are."""
+        as_written = dict(zip(self.table.names, self.header, strict=True))
+        return [as_written.get(name, name) for name in names]
+
     def _copy(self, rows: duckdb.DuckDBPyRelation, path: str, to: Format, columns: Columns) -> None:
         # A join on several threads shuffles its rows; one thread streams them through in order.
         self.connection.execute("SET threads = 1")
         names = rows.columns
         if to.delimiter is None:
             if self.format.delimiter is not None:
-                numbers = {columns.x: "BIGINT" if columns.channel.whole else "DOUBLE", columns.known: "DOUBLE"}
+                numbers = {columns.x: "BIGINT" if columns.channel.whole else "DOUBLE", columns.role("known"): "DOUBLE"}
                 cast = [
                     f"try_cast({quoted(n)} AS {numbers[n]}) AS {quoted(n)}" if n in numbers else quoted(n)
                     for n in names
@@ -109,10 +114,9 @@ class TableFile:
             rows.write_parquet(path)
             return
         # The header goes in as the first row, so that names DuckDB cannot hold (empty, repeated) survive.
-        header = [*self.header, *names[len(self.header) :]]
-        titles = ", ".join(literal(name) if name else "NULL::VARCHAR" for name in header)
+        titles = ", ".join(literal(title) if title else "NULL::VARCHAR" for title in self.titles(names))
         as_read = self.decimal_commas and to.delimiter == ";"
-        with_commas = {*self.decimal_commas, *names[len(self.header) :]} if as_read else ()
+        with_commas = {*self.decimal_commas, *(set(names) - set(self.table.names))} if as_read else ()
         texts = ", ".join(
             with_mark(name, ".", ",") if name in with_commas else f"{quoted(name)}::VARCHAR" for name in names
         )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, astuple, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Integral, Real
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,44 +15,15 @@ from numpy.typing import NDArray
 from ebformer.atomic import replacing
 from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
-from ebformer.distributions import tails
 from ebformer.errors import EbformerError, InputError
-from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
-from ebformer.tables.columns import Columns, first_few
-from ebformer.tables.observations import Observations
+from ebformer.tables.answers import Answer, Asked, Wanted, asked_for
+from ebformer.tables.columns import Columns, Missing, first_few
+from ebformer.tables.observations import Observations, observe
 from ebformer.tally import Tally
 
-FORMAT, VERSION = "ebformer-fit", 2
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Which columns to answer with, beside `estimate`.
-
-    `interval` is the level of `lower` and `upper`; None means 0.9 where the method has a posterior and no interval
-    where it has none. `above` is the rate that `p_above` is about, `future` the exposure of the next period
-    (`predicted`, with its interval) and `top` the length of the list that `p_top` is about.
-    """
-
-    interval: float | None = None
-    future: float | None = None
-    top: int | None = None
-    above: float | None = None
-
-    def __post_init__(self) -> None:
-        tails(self.level)
-        if self.above is not None and not (isinstance(self.above, Real) and 0 <= self.above < np.inf):
-            raise InputError(f"the rate to be above is {self.above!r}: give one number of at least 0 for all units")
-        # One number for all: answers are per distinct observation, so a list would not find its rows.
-        if self.future is not None and not (isinstance(self.future, Real) and 0 < self.future < np.inf):
-            raise InputError(f"the future exposure is {self.future!r}: give one positive number for all units")
-        if self.top is not None and not (isinstance(self.top, Integral) and self.top >= 1):
-            raise InputError(f"the length of the top list is {self.top!r}: give a whole number of at least 1")
-
-    @property
-    def level(self) -> float:
-        return 0.9 if self.interval is None else self.interval
+NOTE = "note"
+"""The column that says why a row has no answer, or what to know about the one it has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +49,15 @@ class Questions:
 
 @dataclass(frozen=True)
 class Fit:
-    """One rule per group (under None where the table is one group) and the columns it reads."""
+    """One rule per group (under None where the table is one group) and the columns it reads: what was learnt.
+
+    `apply` scores new rows, `updated` learns from them too, `save` keeps the fit. `method` is what fitted them, where
+    it is at hand. Rules keep the tally that they were fitted to.
+    """
 
     columns: Columns
     rules: Mapping[str | None, Rule]
+    method: Callable[[Tally], Rule] | None = field(default=None, compare=False)
 
     @cached_property
     def shared(self) -> list[tuple[Rule, list[str | None]]]:
@@ -93,113 +67,178 @@ class Fit:
             found.setdefault(id(rule), (rule, []))[1].append(group)
         return list(found.values())
 
+    @cached_property
+    def pooled(self) -> Rule | None:
+        """The rule of all units together, for those of a group that is new; None where no method can fit them."""
+        if None in self.rules:
+            return self.rules[None]
+        tally = _added_up([(rule.tally, len(groups)) for rule, groups in self.shared])
+        if tally is None or self.method is None:
+            return None
+        try:
+            return self.method(coarsened(tally))
+        except EbformerError:  # units of equal exposure in each group, but not in all, for a method that needs them so
+            return None
+
     def new_columns(self, wanted: Wanted) -> list[str]:
         """The names of the columns that `answers` gives."""
-        asked = wanted.interval is not None or wanted.above is not None
-        certain = asked or all(rule.prior is not None for rule in self.rules.values())
-        return (
-            ["estimate"]
-            + (["lower", "upper"] if certain else [])
-            + (["p_above"] if wanted.above is not None else [])
-            + (["predicted", "predicted_lower", "predicted_upper"] if wanted.future is not None else [])
-            + (["expected_rank", "p_top"] if wanted.top is not None else [])
-        )
+        return [name for answer in self._asked_for(wanted) for name in answer.columns]
+
+    def _asked_for(self, wanted: Wanted) -> list[Answer]:
+        return asked_for(wanted, all(rule.prior is not None for rule in self.rules.values()))
 
     def answers(self, observations: Observations, wanted: Wanted) -> dict[str, NDArray[Any]]:
         """Every new column, one entry [u] per distinct observation."""
+        wanted.check(self.columns.channel)
         asked = self.questions(observations)
-        x, t = observations.x[asked.first], observations.known[asked.first]
-        columns: dict[str, NDArray[Any]] = {
-            name: np.empty(x.size, np.int64 if name in ("predicted_lower", "predicted_upper") else float)
-            for name in self.new_columns(wanted)
-        }
+        if asked.which.size == 0:
+            return {name: np.empty(0) for name in self.new_columns(wanted)}
+        x, known = observations.x[asked.first], observations.known[asked.first]
+        units = np.bincount(asked.which, weights=observations.keys.rows).astype(np.int64)
+        answers = self._asked_for(wanted)
+        found: dict[str, list[NDArray[Any]]] = {name: [] for answer in answers for name in answer.columns}
+        among = any(answer.all for answer in answers)
+        blocks = []
         for rule, at in asked.blocks():
-            if "lower" in columns:
-                after = rule.posterior(x[at], t[at])
-                columns["estimate"][at] = after.mean
-                columns["lower"][at], columns["upper"][at] = after.interval(wanted.level)
-                if wanted.above is not None:
-                    columns["p_above"][at] = after.exceeds(wanted.above)
-            else:
-                columns["estimate"][at] = rule(x[at], t[at])
-            if wanted.future is not None:
-                ahead = rule.predict(x[at], t[at], wanted.future)
-                columns["predicted"][at] = ahead.mean
-                columns["predicted_lower"][at], columns["predicted_upper"][at] = ahead.interval(wanted.level)
-        if wanted.top is not None:
-            rows = np.bincount(asked.which, weights=observations.keys.rows).astype(np.int64)
-            weights = cells([rule.posterior(x[at], t[at]) for rule, at in asked.blocks()], rows)
-            columns["expected_rank"] = expected_rank(weights, rows)
-            columns["p_top"] = p_top(weights, rows, wanted.top)
-        return {name: column[asked.which] for name, column in columns.items()}
+            block = Asked(rule, x[at], known[at])
+            for answer in answers:
+                if answer.each is not None:
+                    for name, values in zip(answer.columns, answer.each(block, wanted), strict=True):
+                        found[name].append(values)
+            if among:  # kept with their posteriors, which take their memory
+                blocks.append(block)
+        for answer in answers:
+            if answer.all is not None:
+                for name, values in zip(answer.columns, answer.all(blocks, units, wanted), strict=True):
+                    found[name].append(values)
+        return {name: np.concatenate(values)[asked.which] for name, values in found.items()}
 
     def binning_error(self, observations: Observations) -> float:
-        """How far binned exposures can have moved an estimate, relative to the estimate itself.
+        """How far bins can have moved an estimate, relative to itself or to its standard error (`Channel.scale`).
 
-        E[theta | x, t] falls as t grows, with slope -Var[theta | x, t]. So the answer at any exposure of a bin lies
-        between the answers at its two ends, and this is a bound, not an approximation.
+        E[theta | x, t] of Poisson counts falls as t grows, with slope -Var[theta | x, t], and that of successes rises
+        with them and falls with failures. So the answer anywhere in a bin lies between those at two of its corners,
+        and this is a bound; of effects it is one up to the change of the standard error within a bin.
         """
         asked = self.questions(observations)
-        x, low, high = (each[asked.first] for each in (observations.x, *observations.bounds()))
-        t = observations.known[asked.first]
-        middle, first, last = (
-            np.concatenate([rule(x[at], exposure[at]) for rule, at in asked.blocks()]) for exposure in (t, low, high)
+        places = [(observations.x, observations.known), *observations.corners()]
+        middle, *ends = (
+            np.concatenate([rule(x[asked.first][at], known[asked.first][at]) for rule, at in asked.blocks()])
+            for x, known in places
         )
-        moved = np.maximum(first - middle, middle - last)
-        return float(np.max(np.divide(moved, middle, out=np.zeros_like(moved), where=middle > 0)))
+        moved = np.abs(np.array(ends) - middle).max(axis=0)
+        scale = observations.columns.channel.scale(middle, observations.known[asked.first])
+        return float(np.max(np.divide(moved, scale, out=np.zeros_like(moved), where=scale > 0), initial=0.0))
 
-    def questions(self, observations: Observations) -> Questions:
-        """What the rules have to answer for these observations; a group without a rule is refused."""
-        number = {name: i for i, (_, names) in enumerate(self.shared) for name in names}
-        names, group = observations.groups
-        if list(number) == [None] != names:
+    def unknown(self, observations: Observations) -> list[str | None]:
+        """The groups of these observations that were not fitted."""
+        names = observations.groups[0]
+        if list(self.rules) == [None] != names:
             raise InputError(
                 f"the fit has no groups, so it cannot tell those of column {observations.columns.group!r} apart: "
                 "name no group, or fit with groups"
             )
-        for name in names:
-            if name not in number:
-                fitted = first_few(list(number))
-                raise InputError(f"group {name!r} was not in the fitted table (its groups: {fitted}): fit it first")
-        rule = np.array([number[name] for name in names])[group]
+        return [name for name in names if name not in self.rules]
+
+    def questions(self, observations: Observations) -> Questions:
+        """What the rules have to answer for these observations; a group that was not fitted asks the pooled rule."""
+        rules = [rule for rule, _ in self.shared]
+        number = {name: i for i, (_, names) in enumerate(self.shared) for name in names}
+        names, group = observations.groups
+        if new := self.unknown(observations):
+            if self.pooled is None:
+                raise self.about_unknown(new)
+            number |= dict.fromkeys(new, len(rules))
+            rules.append(self.pooled)
+        rule = np.array([number[name] for name in names], dtype=np.intp)[group]
         first, which = distinct_rows(rule, observations.x, observations.known)
-        asked = np.bincount(rule[first], minlength=len(self.shared))
-        return Questions([each for each, _ in self.shared], asked, first, which)
+        return Questions(rules, np.bincount(rule[first], minlength=len(rules)), first, which)
+
+    def about_unknown(self, new: list[str | None]) -> InputError:
+        """What is said where groups that were not fitted are refused."""
+        fitted = first_few(list(self.rules))
+        return InputError(f"group {new[0]!r} was not in the fitted table (its groups: {fitted}): fit it first")
+
+    def notes(self, observations: Observations) -> NDArray[np.object_]:
+        """What to know about each answer [u], None where there is nothing."""
+        names, group = observations.groups
+        new = set(self.unknown(observations))
+        said = [f"{self.columns.group} is not in the fit: answered with the prior of all" for _ in names]
+        each = np.array([text if name in new else None for name, text in zip(names, said, strict=True)], dtype=object)
+        return each[group]
+
+    def apply(self, frame: Any, *, strict: bool = False, **wanted: Any) -> Any:
+        """The rows of a table with answers, as `shrink` gives them; nothing is fitted again.
+
+        What is `wanted` are `shrink`'s interval, future, top and above. No row is refused: the column `note` says why
+        one has no answer, or that its group was not fitted and the prior of all groups answered. `strict` refuses.
+        """
+        from ebformer.tables.frames import source_of
+        from ebformer.tables.shrink import shrink_table
+
+        missing: Missing = "error" if strict else "explain"
+        return shrink_table(source_of(frame), self.columns, self, Wanted(**wanted), missing).rows
+
+    def updated(self, frame: Any) -> Fit:
+        """The fit of all units so far and those of a table, which must be new ones: rows that cannot be used are not.
+
+        >>> import polars
+        >>> from ebformer.estimators.catalogue import CATALOGUE
+        >>> from ebformer.tables.frames import fit
+        >>> first = fit(polars.DataFrame({"goals": [0, 2]}), "goals", method="gamma")
+        >>> first.updated(polars.DataFrame({"goals": [5, 1]})).rules[None].units
+        4
+        """
+        from ebformer.tables.frames import source_of
+
+        return self.with_units(observe(source_of(frame), self.columns, "explain"))
+
+    def with_units(self, observations: Observations) -> Fit:
+        """The fit of all units so far and of these."""
+        from ebformer.estimators.catalogue import find
+
+        method = self.method or find(next(iter(self.rules.values())).method)
+        rules = dict(self.rules)
+        for tally, groups in observations.distinct_tallies:
+            for group in groups:
+                before = [(rules[group].tally, 1)] if group in rules else []
+                together = _added_up([*before, (tally, 1)])
+                if together is None:
+                    raise InputError("the fit was saved without its units, by an earlier ebformer: fit them once more")
+                rules[group] = method(coarsened(together))
+        return Fit(self.columns, rules, method)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fit as readable JSON; `Fit.load` reads it back."""
-        rules = [{"groups": groups, "rule": rule.record()} for rule, groups in self.shared]
-        record = {"format": FORMAT, "version": VERSION, "columns": asdict(self.columns), "rules": rules}
+        """Write the fit as readable JSON; `load_fit` reads it back."""
+        from ebformer.tables.saved_fit import record
+
         with replacing(path) as partial:
-            partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            partial.write_text(json.dumps(record(self), indent=1) + "\n", encoding="utf-8")
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Fit:
         """Read a fit that `save` wrote; nothing in the file is executed."""
-        advice = "write one with `ebformer estimate --save`"
-        try:
-            record = json.loads(Path(path).read_text(encoding="utf-8"))
-            if record["format"] != FORMAT or record["version"] != VERSION:
-                raise ValueError(record["format"])
-            rules: dict[str | None, Rule] = {}
-            for entry in record["rules"]:
-                rules |= dict.fromkeys(entry["groups"], Rule.from_record(entry["rule"], path))
-            columns = Columns(**record["columns"])
-            if columns.x is None or not all(name is None or isinstance(name, str) for name in astuple(columns)):
-                raise TypeError("a column without a name")
-            return Fit(columns, rules)
-        except EbformerError:
-            raise
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InputError(f"{path} is not a saved fit of version {VERSION}: {advice}") from error
+        from ebformer.tables.saved_fit import read
+
+        return read(path)
+
+
+def _added_up(tallies: Sequence[tuple[Tally | None, int]]) -> Tally | None:
+    """All units of several tallies, each so many times; None where one is not at hand."""
+    whole = [(tally, times) for tally, times in tallies if tally is not None]
+    if len(whole) < len(tallies):
+        return None
+    x, known = (np.concatenate([getattr(tally, name) for tally, _ in whole]) for name in ("values", "known"))
+    units = np.concatenate([tally.multiplicity * times for tally, times in whole])
+    return Tally(x, units, known, channel=whole[0][0].channel)
 
 
 def fit_table(observations: Observations, method: Callable[[Tally], Rule]) -> Fit:
-    """Fit every group by itself; exposures are binned for the fit where there are more than `FIT_LIMIT` observations.
+    """Fit every group by itself; observations are binned for the fit where there are more than `FIT_LIMIT`.
 
     Groups with the same tally share one rule.
     """
     rules: dict[str | None, Rule] = {}
     for tally, groups in observations.distinct_tallies:
         rules |= dict.fromkeys(groups, method(coarsened(tally)))
-    return Fit(observations.columns, {name: rules[name] for name in observations.groups[0]})
+    return Fit(observations.columns, {name: rules[name] for name in observations.groups[0]}, method)

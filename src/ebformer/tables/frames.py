@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any, TypeVar
 
@@ -15,13 +16,14 @@ from ebformer.channels import pick
 from ebformer.check import ModelWarning
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.catalogue import DEFAULT, default_method, find
+from ebformer.estimators.catalogue import default_method, find
+from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
-from ebformer.tables.fit import Wanted
-from ebformer.tables.observations import Source
-from ebformer.tables.shrink import shrink_table
+from ebformer.tables.fit import Fit, fit_table
+from ebformer.tables.observations import Source, observe
+from ebformer.tables.shrink import Shrunken, shrink_table
 from ebformer.tables.spark import SparkTable
 from ebformer.tally import Tally, known_numbers, observed
 
@@ -30,11 +32,16 @@ Frame = TypeVar("Frame")
 
 def shrink(
     frame: Frame,
-    count: str,
-    exposure: str | None = None,
+    count: str | None = None,
+    exposure: str | float | None = None,
     group: str | None = None,
     *,
-    method: str | Estimator = DEFAULT,
+    trials: str | float | None = None,
+    effect: str | None = None,
+    se: str | float | None = None,
+    zeros: str | None = None,
+    unit: str | None = None,
+    method: str | Estimator | None = None,
     interval: float | None = None,
     future: float | None = None,
     top: int | None = None,
@@ -44,23 +51,73 @@ def shrink(
     """The same table with the columns `estimate`, `lower` and `upper`, and more where asked for.
 
     `frame` is a pandas, polars or pyarrow table, a DuckDB relation or a PySpark frame; the last two are grouped and
-    joined where they live, and only the distinct observations travel. `group` gives each group a fit of its own,
+    joined where they live, and only the distinct observations travel. The columns say what was observed: `count` with
+    `exposure` (or without), `count` out of `trials`, or `effect` with `se`; the second of each may be one number for
+    all rows. `zeros="missing"` is for counts of units that enter the table only with an event. `group` gives each group
+    a fit of its own, `unit` adds up the rows of each unit first. Without a method it is the default one of the channel.
+
     `interval` is the level of `lower` and `upper` (0.9), `above` adds `p_above`, the probability of a rate above this
-    one, `future` adds `predicted` with its interval for the next period's exposure, `top` adds `expected_rank` (1 for
-    the highest rate) and `p_top`. Rows with a missing entry are an error, or kept without answers.
+    one, `future` adds `predicted` with its interval for the next period's exposure (or number of trials, or standard
+    error), `top` adds `expected_rank` (1 for the highest rate) and `p_top`. Rows with a missing entry are an error, or
+    kept without answers; with `missing="explain"` that goes for all that cannot be used, and `note` says why.
 
     >>> import polars
     >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
     >>> import warnings; warnings.simplefilter("ignore")
     >>> shrink(goals, count="goals", method="gamma").columns
     ['player', 'goals', 'estimate', 'lower', 'upper']
+    >>> shrink(goals, count="goals", trials=10, method="mle")["estimate"].to_list()
+    [0.0, 0.2, 0.9]
     """
-    columns, wanted = Columns(count, exposure, group), Wanted(interval, future, top, above)
-    shrunken = shrink_table(source_of(frame), columns, find(method), wanted, missing)
-    for sentence in shrunken.remarks + shrunken.departures:
-        warnings.warn(sentence, ModelWarning, stacklevel=2)
-    rows: Frame = shrunken.rows
+    columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
+    chosen = find(default_method(columns.channel) if method is None else method)
+    wanted = Wanted(interval, future, top, above)
+    rows: Frame = _with_warnings(shrink_table(source_of(frame), columns, chosen, wanted, missing))
     return rows
+
+
+def fit(
+    frame: Any,
+    count: str | None = None,
+    exposure: str | float | None = None,
+    group: str | None = None,
+    *,
+    trials: str | float | None = None,
+    effect: str | None = None,
+    se: str | float | None = None,
+    zeros: str | None = None,
+    unit: str | None = None,
+    method: str | Estimator | None = None,
+    missing: Missing = "error",
+) -> Fit:
+    """What `shrink` learns from a table, to score other rows with: `fit.apply(frame)`, today or after `fit.save(path)`.
+
+    >>> import polars, warnings; warnings.simplefilter("ignore")
+    >>> learnt = fit(polars.DataFrame({"hits": [1, 4, 2]}), count="hits", trials=10, method="beta")
+    >>> learnt.apply(polars.DataFrame({"hits": [3]})).columns
+    ['hits', 'estimate', 'lower', 'upper', 'note']
+    """
+    columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
+    chosen = find(default_method(columns.channel) if method is None else method)
+    return fit_table(observe(source_of(frame), columns, missing), chosen)
+
+
+def load_fit(path: str | os.PathLike[str]) -> Fit:
+    """A fit that `ebformer estimate --save` or `fit.save` kept, groups included.
+
+    >>> load_fit("pyproject.toml")
+    Traceback (most recent call last):
+    ...
+    ebformer.errors.InputError: pyproject.toml is not a saved fit: write one with `ebformer estimate --save`
+    """
+    return Fit.load(path)
+
+
+def _with_warnings(shrunken: Shrunken) -> Any:
+    """The rows, after everything that is to be said about them."""
+    for sentence in shrunken.remarks + shrunken.departures:
+        warnings.warn(sentence, ModelWarning, stacklevel=3)
+    return shrunken.rows
 
 
 def source_of(frame: Any) -> Source:
@@ -98,7 +155,7 @@ def estimate(
     channel, about = pick(known, words)
     observations = observed(channel, x, channel.words.xs)
     if about is not None:
-        about = known_numbers(channel, about)
+        about = known_numbers(channel, about, observations)
         if about.size not in (1, observations.size):
             have = f"there are {about.size} {channel.words.knowns} for {observations.size} {channel.words.xs}"
             raise InputError(f"{have}: give one for each, or one for all")

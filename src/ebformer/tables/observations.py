@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -10,17 +11,19 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.binning import FINEST, WIDEST, distinct_rows, fineness
+from ebformer.binning import distinct_rows
+from ebformer.channels.base import Channel
 from ebformer.errors import InputError
 from ebformer.tables.columns import NO_ROWS, Columns, Missing, Role, check_missing
-from ebformer.tables.entries import Offender, complaint
+from ebformer.tables.entries import Offender, complaint, reason
+from ebformer.tables.keys import defects, keys, unkeyed
 from ebformer.tally import Tally
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LIMIT = 30_000
-"""More distinct observations than this are answered in bins of log exposure ..."""
+"""More distinct observations than this are answered in bins ..."""
 PER_GROUP = 100
 """... unless they are fewer than this per group: to fit a group takes longer than to answer so many. More stay where
 bins would grow wider than the noise of large counts."""
@@ -30,8 +33,8 @@ bins would grow wider than the noise of large counts."""
 class Distinct:
     """What a GROUP BY returns: arrays [u] of group (text), x, what is known (or its bin) and the number of rows.
 
-    A missing entry is None in `group` and NaN in `x` and `known`. Text that is no number is -inf, and so is the bin of
-    what has no logarithm.
+    A missing entry is None in `group` and NaN in `x` and `known`. Text that is no number is -inf; `keys` says what bins
+    are.
     """
 
     group: NDArray[np.object_] | None
@@ -55,6 +58,12 @@ class Distinct:
         first, which = distinct_rows(numbered(self.group), self.x, self.known)
         return replace(self.at(first), rows=np.bincount(which, weights=self.rows).astype(np.int64))
 
+    def and_then(self, other: Distinct) -> Distinct:
+        """These, followed by others."""
+        group = None if self.group is None or other.group is None else np.concatenate([self.group, other.group])
+        x, known = np.concatenate([self.x, other.x]), np.concatenate([self.known, other.known])
+        return Distinct(group, x, known, np.concatenate([self.rows, other.rows]))
+
 
 def numbered(texts: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
     """Numbers for texts, equal where the texts are; None is a text of its own.
@@ -69,7 +78,7 @@ def numbered(texts: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
 
 
 class Source(Protocol):
-    """A table, wherever it lives; `width` 0 asks for `known` itself, else for floor(log known / width * fineness)."""
+    """A table, wherever it lives; `width` 0 asks for x and `known` themselves, else for their bins (`keys`)."""
 
     @property
     def names(self) -> list[str]:
@@ -78,43 +87,57 @@ class Source(Protocol):
     def distinct(self, columns: Columns, width: float) -> Distinct:
         """The distinct observations and how many rows showed each."""
 
-    def distinct_known(self, columns: Columns, limit: int) -> int:
-        """In how many ways units are known to differ, such as distinct exposures; counting may stop above the limit."""
+    def variety(self, columns: Columns, role: Role, limit: int) -> int:
+        """How many distinct numbers stand in this role; counting may stop above the limit."""
 
-    def offender(self, columns: Columns, width: float, keys: Distinct, role: Role) -> Offender | None:
+    def kinds(self, names: Sequence[str]) -> tuple[int, list[int]]:
+        """The number of rows and, roughly, of distinct entries in these columns; of the first million rows at least."""
+
+    def of_units(self, columns: Columns) -> Source:
+        """A table with one row per unit (and group): its observations added up, empty where one cannot be used."""
+
+    def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         """The entry in this role of the first row that shows one of these observations, and how many rows do."""
 
-    def with_answers(self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
-        """The table with one new column per answer, joined on what `distinct` returned."""
+    def with_answers(self, columns: Columns, width: float, shown: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
+        """The table with one new column per answer, joined on what `distinct` returned; masked entries are empty."""
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """The usable distinct observations of a table, checked: arrays [u], and how many rows were left out as missing."""
+    """The usable distinct observations of a table, checked: arrays [u], and how many rows were left out as missing.
+
+    `unusable` are those that cannot be answered, and `reasons` says why, one each; without any where the table was
+    refused for such a row.
+    """
 
     columns: Columns
     keys: Distinct
     width: float
     missing: int
+    unusable: Distinct | None = None
+    reasons: tuple[str, ...] = ()
+
+    @cached_property
+    def _middle(self) -> tuple[Floats, Floats]:
+        return self._within_bin((0.5, 0.5))
 
     @property
     def x(self) -> Floats:
-        """What was observed: counts."""
-        return self.keys.x
+        """What was observed; where observations were binned, the middle of the bin."""
+        return self._middle[0]
 
-    @cached_property
+    @property
     def known(self) -> Floats:
-        """What is known about each: its exposure; where these were binned, the middle of the bin on the log scale."""
-        return self._within_bin(0.5) if self.width else self.keys.known
+        """What is known about each, such as its exposure; where observations were binned, the middle of the bin."""
+        return self._middle[1]
 
-    def bounds(self) -> tuple[Floats, Floats]:
-        """The least and the greatest known that each observation may stand for."""
-        if not self.width:
-            return self.known, self.known
-        return self._within_bin(0.0), self._within_bin(1.0)
+    def corners(self) -> list[tuple[Floats, Floats]]:
+        """The observations at the ends of the bins, four ways to combine them."""
+        return [self._within_bin((a, b)) for a in (0.0, 1.0) for b in (0.0, 1.0)]
 
-    def _within_bin(self, share: float) -> Floats:
-        return np.exp((self.keys.known + share) * self.width / fineness(self.keys.x))
+    def _within_bin(self, at: tuple[float, float]) -> tuple[Floats, Floats]:
+        return unkeyed(self.columns.channel, self.keys.x, self.keys.known, self.width, at)
 
     @cached_property
     def groups(self) -> tuple[list[str | None], NDArray[np.intp]]:
@@ -136,14 +159,15 @@ class Observations:
         same: dict[bytes, list[int]] = {}
         for i, (start, end) in enumerate(pairwise(ends)):
             same.setdefault(shown[start:end].tobytes(), []).append(i)
-        known = None if self.columns.known is None else self.known
         found = []
         for members in same.values():
             at = order[ends[members[0]] : ends[members[0] + 1]]
-            about = None if known is None else known[at]
-            tally = Tally(self.x[at], self.keys.rows[at], about, channel=self.columns.channel)
-            found.append((tally, [names[i] for i in members]))
+            found.append((self.tally(at), [names[i] for i in members]))
         return found
+
+    def tally(self, at: NDArray[Any] | slice = slice(None)) -> Tally:
+        """The tally of all observations, or of those at these places."""
+        return Tally(self.x[at], self.keys.rows[at], self.known[at], channel=self.columns.channel)
 
     def tallies(self) -> dict[str | None, Tally]:
         """One tally per group, sorted by name."""
@@ -154,45 +178,57 @@ class Observations:
 def observe(source: Source, columns: Columns, missing: Missing = "error") -> Observations:
     """Group a table to its distinct observations, or complain about the first entry that cannot be used.
 
-    Rows with a missing entry are refused, or with `missing="keep"` left out here and without an answer later.
+    Rows with a missing entry are refused, or with `missing="keep"` left out here and without an answer later. With
+    "explain", so are all that cannot be used, with a reason.
     """
     columns.found_in(source.names)
     check_missing(missing)
-    width = 0.0
-    if columns.known is not None and source.distinct_known(columns, LIMIT) > LIMIT:
-        width = FINEST
+    channel, (finest, widest) = columns.channel, columns.channel.widths
+    varied: list[Role] = [role for role in columns.roles if role == "known" or (role == "x" and not channel.whole)]
+    width = finest if any(source.variety(columns, role, LIMIT) > LIMIT for role in varied) else 0.0
     found = source.distinct(columns, width)
     most = LIMIT if found.group is None else max(LIMIT, PER_GROUP * len(set(found.group.tolist())))
-    if not width and columns.known is not None and found.rows.size > most:
-        width = FINEST
-        found = source.distinct(columns, width)
+    if not width and found.rows.size > most:
+        binned = source.distinct(columns, finest)
+        if binned.rows.size < found.rows.size:
+            width, found = finest, binned
     if found.rows.size == 0:
         raise InputError(NO_ROWS)
-    keys = found.at(_complete(source, columns, found, width, missing))
-    if keys.rows.size == 0:
+    usable, reasons = _usable(source, columns, found, width, missing)
+    kept, lost = found.at(usable), found.at(~usable)
+    if kept.rows.size == 0 and missing == "keep":
         raise InputError("every row has a missing entry: give at least one whole unit")
-    while width and keys.rows.size > most and width < WIDEST:
+    while width and kept.rows.size > most and width < widest:
+        kept, lost = _coarser(channel, kept, width).merged(), _coarser(channel, lost, width)
         width *= 2.0
-        keys = replace(keys, known=np.floor(keys.known / 2.0)).merged()
-    return Observations(columns, keys, width, missing=int(found.rows.sum() - keys.rows.sum()))
+    return Observations(columns, kept, width, int(lost.rows.sum()), lost if missing == "explain" else None, reasons)
 
 
-def _complete(source: Source, columns: Columns, found: Distinct, width: float, missing: Missing) -> NDArray[np.bool_]:
-    """Where nothing is missing; raises for the first entry that is neither usable nor allowed to be missing."""
-    complete = np.ones(found.rows.size, dtype=bool)
-    for role in columns.roles:
-        entries = found.by_role[role]
-        if role == "group":
-            good = np.array([name is not None for name in entries], dtype=bool)
-            absent = ~good
-        else:
-            good = np.isfinite(entries) if role == "known" and width else columns.usable(role, entries)
-            absent = np.isnan(entries)
-        bad = ~good if missing == "error" else ~good & ~absent
-        if bad.any():
-            offender = source.offender(columns, width, found.at(bad), role)
+def _coarser(channel: Channel, found: Distinct, width: float) -> Distinct:
+    """The same observations in bins of twice the width; what stands for no bin stays."""
+    x, known = found.x.copy(), found.known.copy()
+    at = np.isfinite(x) & np.isfinite(known)
+    x[at], known[at] = keys(channel, *unkeyed(channel, x[at], known[at], width), 2.0 * width)
+    return replace(found, x=x, known=known)
+
+
+def _usable(
+    source: Source, columns: Columns, found: Distinct, width: float, missing: Missing
+) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Which observations can be used, and why each of the others cannot be.
+
+    Raises for the first entry that is neither usable nor allowed to be missing.
+    """
+    usable = np.ones(found.rows.size, dtype=bool)
+    why = np.full(found.rows.size, None, dtype=object)
+    for role, absent, wrong in defects(columns, found.x, found.known, found.group, width):
+        refused = {"error": absent | wrong, "keep": wrong, "explain": np.zeros_like(wrong)}[missing]
+        if refused.any():
+            offender = source.offender(columns, width, found.at(refused), role)
             if offender is None:
                 raise InputError("the table has other rows at every look: give one that stays, such as a file")
             raise complaint(columns, role, offender)
-        complete &= good
-    return complete
+        why[absent & usable] = reason(columns, role, missing=True)
+        why[wrong & usable] = reason(columns, role, missing=False)
+        usable &= ~(absent | wrong)
+    return usable, tuple(why[~usable])

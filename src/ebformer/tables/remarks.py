@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ebformer.estimators.base import Estimator
+from ebformer.estimators.catalogue import default_method
 from ebformer.prior import Prior
-from ebformer.tables.columns import first_few
+from ebformer.rule import Rule
+from ebformer.tables.columns import Columns, first_few
 from ebformer.tables.fit import Fit
-from ebformer.tables.observations import Observations
+from ebformer.tables.observations import Observations, Source
 
+NAMES = re.compile(
+    r"(^|[_ .-])(id|ids|key|code|name|item|sku|player|person|user|customer|patient|policy|product|unit|subject|url)$"
+    r"|[a-z](ID|Id)$",
+    re.IGNORECASE,
+)
+"""What columns are called that name units."""
 FEW = 30
 """A group with fewer rows than this says little about its own prior."""
-ONE_RATE = (
-    "cannot tell the rates of these units apart, since their counts vary no more than those of one rate: "
-    "all get one estimate and intervals without width; take intervals from priorformer"
-)
-"""What a prior of one point means."""
 
 
 def remarks(fit: Fit, observations: Observations, method: Estimator) -> list[str]:
     """All there is to say about what a method made of these observations."""
+    remark = method.remark_on(observations.columns.channel)
     return (
-        ([] if method.remark is None else [method.remark])
+        ([] if remark is None else [remark])
         + (about_few_rows(observations) if method.learns else [])
         + about_bins(fit, observations)
         + about_rules(fit, observations.columns.group)
     )
+
+
+def about_repeats(source: Source, columns: Columns) -> list[str]:
+    """Where a column that seems to name the units repeats its entries, and none has a name of its own per row."""
+    taken = [columns.role(role) for role in columns.roles]
+    names = [name for name in source.names if isinstance(name, str) and name not in taken and NAMES.search(name)]
+    if not names:
+        return []
+    rows, kinds = source.kinds(names)
+    most = max(kinds)
+    if most > 0.9 * rows or rows < FEW:
+        return []
+    name = names[kinds.index(most)]
+    return [
+        f"rows repeat {name}, about {rows / most:.1f} each: a row must be a unit, "
+        f"so if {name} is the unit, add its rows up with --unit {name} (in Python unit={name!r})"
+    ]
 
 
 def about_few_rows(observations: Observations) -> list[str]:
@@ -44,12 +66,13 @@ def about_few_rows(observations: Observations) -> list[str]:
 
 
 def about_bins(fit: Fit, observations: Observations) -> list[str]:
-    """Where exposures were binned."""
+    """Where observations were binned."""
     if not observations.width:
         return []
+    channel, most = observations.columns.channel, fit.binning_error(observations)
     return [
-        "there are so many exposures that near ones were taken together: "
-        f"no estimate moves by more than {fit.binning_error(observations):.2g} of itself, "
+        f"there are so many {channel.words.knowns if channel.whole else channel.words.xs} that near ones were taken "
+        f"together: no estimate moves by more than {most:.2g} of {channel.words.scale}, "
         "ends of intervals may move more"
     ]
 
@@ -61,8 +84,18 @@ def about_rules(fit: Fit, group_column: str | None) -> list[str]:
         if rule.convergence is not None and not rule.convergence.reached:
             doubts.setdefault(f"{rule.method} {rule.convergence}", []).append(name)
         if isinstance(rule.prior, Prior) and len(rule.prior) == 1:
-            doubts.setdefault(f"{rule.method} {ONE_RATE}", []).append(name)
+            doubts.setdefault(_one_theta(rule), []).append(name)
     return with_groups(doubts, group_column)
+
+
+def _one_theta(rule: Rule) -> str:
+    """What a prior of one point means."""
+    words, other = rule.channel.words, default_method(rule.channel)
+    advice = "" if other == rule.method else f"; take intervals from {other}"
+    return (
+        f"{rule.method} cannot tell the {words.thetas} of these units apart, since their {words.xs} vary no more than "
+        f"those of one {words.theta}: all get one estimate and intervals without width{advice}"
+    )
 
 
 def with_groups(sentences: Mapping[str, Sequence[str | None]], group_column: str | None) -> list[str]:

@@ -8,14 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebformer.check import ModelCheck
 from ebformer.estimators.base import Estimator
+from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
-from ebformer.tables.fit import Fit, Wanted, fit_table
-from ebformer.tables.observations import Observations, Source, observe
-from ebformer.tables.remarks import about_bins, remarks
+from ebformer.tables.fit import NOTE, Fit, fit_table
+from ebformer.tables.observations import Distinct, Observations, Source, observe
+from ebformer.tables.remarks import about_bins, about_repeats, remarks
+
+MANY_GROUPS = 50
+"""More groups than this, each with fewer than two rows, are hardly meant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +60,12 @@ def shrink_table(
     wanted: Wanted,
     missing: Missing = "error",
     watch: Callable[[str], AbstractContextManager[object]] = nullcontext,
+    ask: Callable[[str], object] = lambda question: None,
 ) -> Shrunken:
     """Observe, fit, check, answer and join: a table with answers, by a method or by a saved fit.
 
-    `watch` is told what takes its time, and is entered meanwhile.
+    `watch` is told what takes its time, and is entered meanwhile. `ask` is asked before groups are fitted that are
+    nearly as many as rows, and raises where they are not meant.
 
     >>> import duckdb
     >>> from ebformer.estimators.catalogue import CATALOGUE
@@ -67,13 +74,44 @@ def shrink_table(
     >>> shrink_table(goals, Columns("goals"), CATALOGUE["mle"], Wanted()).rows.order("goals").fetchall()
     [(0, 0.0), (3, 3.0), (3, 3.0)]
     """
-    with watch("Reading" if isinstance(method, Fit) else "Estimating"):
+    with watch("Reading"):
+        repeats = [] if columns.unit is not None or isinstance(method, Fit) else about_repeats(source, columns)
+        if columns.unit is not None:
+            observe(source, columns, missing)  # a row that cannot be used is named as it stands
+            source, columns = source.of_units(columns), columns.of_units
         observations = observe(source, columns, missing)
+    groups, units = len(observations.groups[0]), int(observations.keys.rows.sum())
+    if not isinstance(method, Fit) and groups > max(units / 2, MANY_GROUPS):
+        ask(f"{columns.group} has {groups:,} groups for {units:,} rows: fit each of them by itself?")
+    with watch("Answering" if isinstance(method, Fit) else "Estimating"):
         fit = method if isinstance(method, Fit) else fit_table(observations, method)
-        check_nothing_overwritten(fit.new_columns(wanted), source.names)
+        explained = missing == "explain"
+        if not explained and (new := fit.unknown(observations)):
+            raise fit.about_unknown(new)
+        check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * explained, source.names)
         checks = {} if fit is method else check_fit(fit, observations, np.random.default_rng(0))
         said = about_bins(fit, observations) if isinstance(method, Fit) else remarks(fit, observations, method)
+        said = repeats + said
     with watch("Answering"):  # ranks of thousands of units take their time
         answers = fit.answers(observations, wanted)
-    rows = source.with_answers(columns, observations.width, observations.keys, answers)
+    shown = observations.keys
+    if observations.unusable is not None:
+        shown, answers = _explained(observations, observations.unusable, answers, fit.notes(observations))
+    rows = source.with_answers(columns, observations.width, shown, answers)
     return Shrunken(rows, fit, observations, wanted, checks, said)
+
+
+def _explained(
+    observations: Observations, unusable: Distinct, answers: dict[str, NDArray[Any]], notes: NDArray[np.object_]
+) -> tuple[Distinct, dict[str, NDArray[Any]]]:
+    """The observations that have no answer too, and a column that says why."""
+    lost = unusable.rows.size
+    padded: dict[str, NDArray[Any]] = {
+        name: np.ma.array(
+            np.append(values, np.zeros(lost, values.dtype)), mask=np.arange(values.size + lost) >= values.size
+        )
+        for name, values in answers.items()
+    }
+    texts = np.concatenate([notes, np.array(observations.reasons, dtype=object)])
+    padded[NOTE] = np.ma.array(texts, mask=[text is None for text in texts])
+    return observations.keys.and_then(unusable), padded

@@ -6,6 +6,7 @@ them, and cannot bring answers to the cluster.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from numpy.typing import NDArray
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, Offender
+from ebformer.tables.keys import keys, totals
 from ebformer.tables.observations import Distinct
-from ebformer.tables.sql import log_bin, quoted, unless_missing
+from ebformer.tables.sql import Sql, quoted, unless_missing
 
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
+KINDS = {"i": "bigint", "f": "double", "b": "boolean", "O": "string"}
+"""The types of answers, by the kind of their array."""
 
 
 class SparkTable:
@@ -31,45 +35,65 @@ class SparkTable:
         return list(self.frame.columns)
 
     def distinct(self, columns: Columns, width: float) -> Distinct:
-        keys = self._keys(columns, width)
-        shown = self.frame.select(*[key.alias(role) for role, key in keys.items()])
-        found = shown.groupBy(*keys).count().collect()
+        by = self._keys(columns, width)
+        shown = self.frame.select(*[key.alias(role) for role, key in by.items()])
+        found = shown.groupBy(*by).count().collect()
         group = np.empty(len(found), dtype=object)
-        group[:] = [row["group"] if "group" in keys else None for row in found]
+        group[:] = [row["group"] if "group" in by else None for row in found]
         return Distinct(
-            group if "group" in keys else None,
+            group if "group" in by else None,
             np.array([row["x"] for row in found], dtype=np.float64),
             np.array([row["known"] for row in found], dtype=np.float64),
             np.array([row["count"] for row in found], dtype=np.int64),
         )
 
-    def distinct_known(self, columns: Columns, limit: int) -> int:
+    def variety(self, columns: Columns, role: Role, limit: int) -> int:
         from pyspark.sql import functions as F
 
-        return int(self.frame.select(F.approx_count_distinct(F.expr(self._known(columns)))).collect()[0][0])
-
-    def offender(self, columns: Columns, width: float, keys: Distinct, role: Role) -> Offender | None:
         name = columns.role(role)
         assert name is not None
-        found = self._broadcast(keys, {})
-        matches = [sql.eqNullSafe(found[f"key_{key}"]) for key, sql in self._keys(columns, width).items()]
-        bad = self.frame.join(found, matches, "left_semi").select(_quoted(name))
+        return int(self.frame.select(F.approx_count_distinct(F.expr(self._number(name)))).collect()[0][0])
+
+    def kinds(self, names: Sequence[str]) -> tuple[int, list[int]]:
+        from pyspark.sql import functions as F
+
+        counted = [F.approx_count_distinct(_quoted(name)) for name in names]
+        found = self.frame.select(F.count(F.lit(1)), *counted).collect()[0]
+        return int(found[0]), [int(number) for number in found[1:]]
+
+    def of_units(self, columns: Columns) -> SparkTable:
+        from pyspark.sql import functions as F
+
+        sums = totals(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)))
+        names = (columns.x, str(columns.of_units.known))
+        by = [_quoted(name) for name in (columns.unit, columns.group) if name is not None]
+        added = [F.expr(each).alias(name) for name, each in zip(names, sums, strict=True)]
+        return SparkTable(self.frame.groupBy(*by).agg(*added))
+
+    def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
+        name = columns.role(role)
+        assert name is not None
+        found = self._broadcast(shown, {})
+        bad = self.frame.join(found, self._matching(columns, width, found), "left_semi").select(_quoted(name))
         first = bad.limit(1).collect()
         return Offender(first[0][0], rows=bad.count()) if first else None
 
-    def with_answers(self, columns: Columns, width: float, keys: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
-        found = self._broadcast(keys, answers)
-        matches = [sql == found[f"key_{key}"] for key, sql in self._keys(columns, width).items()]
+    def with_answers(self, columns: Columns, width: float, shown: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
+        found = self._broadcast(shown, answers)
         new = [found[_quoted(name)] for name in answers]
-        return self.frame.join(found, matches, "left").select("given.*", *new)
+        return self.frame.join(found, self._matching(columns, width, found), "left").select("given.*", *new)
 
-    def _broadcast(self, keys: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
+    def _matching(self, columns: Columns, width: float, found: Any) -> list[Any]:
+        """Where rows show an observation; missing entries match."""
+        return [sql.eqNullSafe(found[f"key_{key}"]) for key, sql in self._keys(columns, width).items()]
+
+    def _broadcast(self, shown: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
         """These observations, and their answers, on every machine of the cluster; null where an entry is missing."""
         from pyspark.sql import functions as F
 
-        fields = [f"key_{role} {'string' if role == 'group' else 'double'}" for role in keys.by_role]
-        fields += [f"{_quoted(n)} {'bigint' if a.dtype.kind == 'i' else 'double'}" for n, a in answers.items()]
-        arrays = [array.tolist() for array in (*keys.by_role.values(), *answers.values())]
+        fields = [f"key_{role} {'string' if role == 'group' else 'double'}" for role in shown.by_role]
+        fields += [f"{_quoted(name)} {KINDS[values.dtype.kind]}" for name, values in answers.items()]
+        arrays = [array.tolist() for array in (*shown.by_role.values(), *answers.values())]
         rows = [tuple(None if entry != entry else entry for entry in row) for row in zip(*arrays, strict=True)]
         return F.broadcast(self.frame.sparkSession.createDataFrame(rows, ", ".join(fields)))
 
@@ -77,15 +101,16 @@ class SparkTable:
         """What rows are grouped by and matched on."""
         from pyspark.sql import functions as F
 
-        x, known = self._number(columns.x), self._known(columns)
-        keys: dict[Role, Any] = {"x": F.expr(x), "known": F.expr(log_bin(x, known, width) if width else known)}
+        x, about = keys(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)), width)
+        found: dict[Role, Any] = {"x": F.expr(x.text), "known": F.expr(about.text)}
         if columns.group is not None:
             text = f"CAST(given.{_quoted(columns.group)} AS STRING)"
-            keys["group"] = F.expr(unless_missing(MISSING_GROUPS, text, text))
-        return keys
+            found["group"] = F.expr(unless_missing(MISSING_GROUPS, text, text))
+        return found
 
     def _known(self, columns: Columns) -> str:
-        return "CAST(1 AS DOUBLE)" if columns.known is None else self._number(columns.known)
+        constant = f"CAST({columns.constant!r} AS DOUBLE)"
+        return self._number(columns.known) if isinstance(columns.known, str) else constant
 
     def _number(self, name: str) -> str:
         """SQL for a column as double, null where missing."""

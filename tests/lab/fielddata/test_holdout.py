@@ -1,12 +1,16 @@
 """A holdout is a sufficient statistic, thinning makes independent looks, dispersion is 1 under the model."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ebformer as eb
 from ebformer.errors import InputError
 from ebformer.lab.fielddata.holdout import Holdout
+from ebformer.lab.fielddata.scoring import score
 from ebformer.tally import Tally
 
 pairs = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=30)
@@ -71,7 +75,7 @@ def test_a_name_with_brackets_is_a_name(tmp_path):
     [
         ("a,b\n1,2\n", "no column 'before'"),
         ("before,after\n1,2\n,3\n", "column 'before' has no entry in row 2"),
-        ("before,after\n1,2\n1,-2\n", r"wrong\.csv, row 2: after is -2: counts are whole numbers of at least 0"),
+        ("before,after\n1,2\n1,-2\n", r"wrong\.csv, row 2: after is -2: give whole numbers of at least 0"),
         ("before,after\n1,2\n1.5,2\n", r"wrong\.csv, row 2: before is 1\.5: counts are whole numbers"),
         ("before,after\n1,2\nNA,2\n", r"wrong\.csv: column 'before' has no entry in row 2"),
         ("before,after\n1,2\nx,2\n2,3\n,1\ny,1", r"wrong\.csv: column 'before' has no entry in row 4"),
@@ -90,3 +94,26 @@ def test_a_wrong_table_is_refused_in_one_sentence(tmp_path, content, said):
 def test_a_ratio_is_positive_and_finite(ratio):
     with pytest.raises(InputError, match="exposure ratio"):
         Holdout.of([1], [1], ratio)
+
+
+def test_exposures_of_both_looks_are_read_and_scored(tmp_path: Path) -> None:
+    """A fitted prior beats the raw rates, and exposures in other units change nothing."""
+    rng = np.random.default_rng(0)
+    n = 400
+    theta, t, s = rng.gamma(3.0, 0.2, n), rng.integers(1, 40, n), rng.integers(1, 40, n)
+    path = tmp_path / "skaters.csv"
+    rows = zip(rng.poisson(theta * t), t, rng.poisson(theta * s), s, strict=True)
+    path.write_text("a,t,b,s\n" + "".join(f"{a},{k},{b},{f}\n" for a, k, b, f in rows))
+    looks = Holdout.from_table(path, "a", "b", known="t", future="s")
+    assert looks.n == n
+    assert looks.ratio == pytest.approx(s.sum() / t.sum())
+    assert looks.dispersion == pytest.approx(1.0, abs=0.25)
+    found = score(looks, eb.estimator("gamma")(looks.tally))
+    assert found.rmse_improvement > 10
+    assert found.coverage == pytest.approx(0.93, abs=0.05)
+    doubled = Holdout(looks.before, looks.after, looks.multiplicity, known=2.0 * looks.known, future=2.0 * looks.future)
+    again = score(doubled, eb.estimator("gamma")(doubled.tally))
+    assert again.rmse_improvement == pytest.approx(found.rmse_improvement, rel=1e-6)
+    assert again.log_score == pytest.approx(found.log_score, rel=1e-6)
+    with pytest.raises(InputError, match="only one look has exposures"):
+        Holdout.from_table(path, "a", "b", known="t")

@@ -85,6 +85,8 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
         if not holdouts:
             raise InputError("there is nothing to score: no unit in the files is of the kind asked for in both counts")
         holdouts = halved(holdouts) if thinned else holdouts
+        if estimators is None and any(one.tally.common is None for one in holdouts):
+            methods = {name: method for name, method in methods.items() if method.unequal_known}
         theirs: list[Loss] = []
         if published is not None:
             theirs = read_published(published, (one.key for one in holdouts), published_errors(errors))
@@ -207,14 +209,28 @@ def of_classic(dataset: str, data_dir: Path | None, seed: int) -> list[Holdout]:
 @click.option("--before", required=True, metavar="COLUMN", help="Counts to predict from.")
 @click.option("--after", required=True, metavar="COLUMN", help="Counts to predict.")
 @click.option("--ratio", type=float, default=1.0, show_default=True, help="Exposure of AFTER over that of BEFORE.")
-def of_table(file: Path, data_dir: Path | None, before: str, after: str, ratio: float) -> list[Holdout]:
+@click.option("--exposure-before", metavar="COLUMN", help="Exposures of the counts to predict from, where they differ.")
+@click.option("--exposure-after", metavar="COLUMN", help="Exposures of the counts to predict, where they differ.")
+def of_table(
+    file: Path,
+    data_dir: Path | None,
+    before: str,
+    after: str,
+    ratio: float,
+    exposure_before: str | None,
+    exposure_after: str | None,
+) -> list[Holdout]:
     """Two columns of your own table (CSV or Parquet), one row per unit.
 
+    With exposures, errors are those of rates, and units count by the exposure of their second look.
+
     \b
-    Example:
+    Examples:
       ebformer fielddata table mine.csv --before spring --after autumn --estimators gamma,npmle,priorformer
+      ebformer fielddata table skaters.csv --before goals_1990 --exposure-before games_1990
+          --after goals_1991 --exposure-after games_1991
     """
-    return [Holdout.from_table(file, before, after, ratio)]
+    return [Holdout.from_table(file, before, after, ratio, exposure_before, exposure_after)]
 
 
 @command.command(name="all")

@@ -17,8 +17,8 @@ def shipped() -> dict[str, Tally]:
     >>> list(shipped())
     ['claims', 'accidents', 'horse-kicks']
     """
-    alike = (dataset for dataset in DATASETS.values() if dataset.exposure is None)
-    return {dataset.name: Tally.of(dataset.table()[dataset.count]) for dataset in alike}
+    alike = (dataset for dataset in DATASETS.values() if list(dataset.words) == ["count"])
+    return {dataset.name: Tally.of(dataset.table()[dataset.columns.x]) for dataset in alike}
 
 
 def tallies(data_dir: FilePath | None = None) -> dict[str, Tally]:

@@ -1,4 +1,4 @@
-"""Real data for judging estimators: units seen before and after, and how much longer the second look was."""
+"""Real data for judging estimators: units seen before and after, and the exposure of both looks."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ebformer.binning import distinct_rows
+from ebformer.channels import POISSON
 from ebformer.errors import InputError, KnownError
 from ebformer.lab.arena.losses import Key
 from ebformer.lab.fielddata.sources import read_columns
 from ebformer.tables.columns import Columns
 from ebformer.tables.entries import Offender, complaint, means_missing
-from ebformer.tally import Tally, whole_numbers
+from ebformer.tally import Tally, known_numbers, whole_numbers
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Holdout:
-    """x_i ~ Poisson(theta_i) is seen, y_i ~ Poisson(ratio * theta_i) is to be predicted from the x of all units.
+    """x_i ~ Poisson(known_i theta_i) is seen, y_i ~ Poisson(future_i theta_i) is to be predicted from all x.
 
-    Units with equal (x, y) act alike, so only distinct pairs are kept: `before`, `after` and `multiplicity`, int64 [m].
+    Units with equal looks act alike, so only distinct ones are kept: `before`, `after` and `multiplicity`, int64 [m],
+    and the exposures `known` and `future`, float64 [m]: 1 and `ratio` where they are not given.
     `data` and `case` name where the units come from, as in "nhl center", "1990".
 
     >>> players = Holdout.of([3, 0, 3], [5, 1, 5], data="goals", case="1990")
@@ -36,7 +40,8 @@ class Holdout:
     before: Ints
     after: Ints
     multiplicity: Ints
-    ratio: float
+    known: Floats
+    future: Floats
     data: str
     case: str
 
@@ -48,6 +53,8 @@ class Holdout:
         ratio: float = 1.0,
         data: str = "table",
         case: str = "all",
+        known: ArrayLike | None = None,
+        future: ArrayLike | None = None,
     ) -> None:
         x, y = whole_numbers(before, "before"), whole_numbers(after, "after")
         m = whole_numbers(multiplicity, "multiplicity")
@@ -57,13 +64,20 @@ class Holdout:
             )
         if not 0 < ratio < np.inf:
             raise InputError(f"the exposure ratio is {ratio:g}: give a positive finite number")
-        pairs, cell = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
-        units = np.bincount(cell.reshape(-1), weights=m).astype(np.int64)
-        for name, array in (("before", pairs[0]), ("after", pairs[1]), ("multiplicity", units)):
+        t, s = (
+            np.full(x.size, usual) if given is None else known_numbers(POISSON, given)
+            for given, usual in ((known, 1.0), (future, float(ratio)))
+        )
+        if not t.size == s.size == x.size:
+            raise InputError(f"there are {t.size} and {s.size} exposures for {x.size} units: give one each")
+        first, cell = distinct_rows(x, y, t, s)
+        units = np.bincount(cell, weights=m).astype(np.int64)
+        looks = {"before": x[first], "after": y[first], "multiplicity": units, "known": t[first], "future": s[first]}
+        for name, array in looks.items():
             kept = array[units > 0]
             kept.flags.writeable = False
             object.__setattr__(self, name, kept)
-        for name, entry in (("ratio", float(ratio)), ("data", data), ("case", case)):
+        for name, entry in (("data", data), ("case", case)):
             object.__setattr__(self, name, entry)
 
     @classmethod
@@ -75,11 +89,26 @@ class Holdout:
         return cls(x, after, np.ones_like(x), ratio, data, case)
 
     @classmethod
-    def from_table(cls, path: str | os.PathLike[str], before: str, after: str, ratio: float = 1.0) -> Holdout:
-        """Two columns of a CSV or Parquet file, one row per unit."""
-        columns = read_columns([path], [before, after])
+    def from_table(
+        cls,
+        path: str | os.PathLike[str],
+        before: str,
+        after: str,
+        ratio: float = 1.0,
+        known: str | None = None,
+        future: str | None = None,
+    ) -> Holdout:
+        """Two columns of a CSV or Parquet file, one row per unit, and those of their exposures where they differ."""
+        if (known is None) != (future is None):
+            raise InputError("only one look has exposures: give those of both, before and after")
+        looks = [name for name in (before, after, known, future) if name is not None]
+        columns = read_columns([path], looks)
         x, y = (_counts(path, name, columns[name].tolist()) for name in (before, after))
-        return cls.of(x, y, ratio, os.path.basename(path))
+        if known is None or future is None:
+            return cls.of(x, y, ratio, os.path.basename(path))
+        one_each = np.ones(x.size, dtype=np.int64)
+        exposures = (columns[name] for name in (known, future))
+        return cls(x, y, one_each, 1.0, os.path.basename(path), "all", *exposures)
 
     @classmethod
     def thinned(
@@ -105,7 +134,12 @@ class Holdout:
     @property
     def tally(self) -> Tally:
         """What the estimators may see: the first look."""
-        return Tally(self.before, self.multiplicity)
+        return Tally(self.before, self.multiplicity, self.known)
+
+    @property
+    def ratio(self) -> float:
+        """The exposure of the second look of all units over that of the first."""
+        return float(self.multiplicity @ self.future) / float(self.multiplicity @ self.known)
 
     @property
     def n(self) -> int:
@@ -131,18 +165,18 @@ class Holdout:
     def dispersion(self) -> float:
         """How much more x and y differ than Poisson counts of equal rate would: 1 under the model, whatever the prior.
 
-        Given s = x + y, x is Binomial(s, p) with p = 1 / (1 + ratio), for every theta. So (x - s p)^2 / (s p (1 - p))
-        has mean 1 over the units with s > 0; what exceeds 1 is rates that moved between the two looks. NaN without such
-        units.
+        Given s = x + y, x is Binomial(s, p) with p = known / (known + future), for every theta. So
+        (x - s p)^2 / (s p (1 - p)) has mean 1 over the units with s > 0; what exceeds 1 is rates that moved between the
+        two looks. NaN without such units.
 
         >>> Holdout.of([4, 0], [0, 4]).dispersion
         4.0
         """
-        p = 1 / (1 + self.ratio)
+        p = self.known / (self.known + self.future)
         seen = self.before + self.after > 0
         if not seen.any():
             return np.nan
-        x, s, m = self.before[seen], (self.before + self.after)[seen], self.multiplicity[seen]
+        x, s, m, p = self.before[seen], (self.before + self.after)[seen], self.multiplicity[seen], p[seen]
         return float(m @ ((x - s * p) ** 2 / (s * p * (1 - p))) / m.sum())
 
     def __repr__(self) -> str:
@@ -152,7 +186,7 @@ class Holdout:
 def _counts(path: str | os.PathLike[str], column: str, entries: list[Any]) -> NDArray[np.float64]:
     """The entries of a column as numbers, or an `InputError` that names the first that is no count."""
     numbers = np.array([_number(entry) for entry in entries])
-    bad = np.flatnonzero(~Columns(column).usable("x", numbers))
+    bad = np.flatnonzero(~POISSON.possible(numbers))
     if bad.size:
         entry, row = entries[bad[0]], int(bad[0]) + 1
         if means_missing(str(entry)):

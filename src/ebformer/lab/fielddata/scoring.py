@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ebformer.bayes.prediction import log_predictive
+from ebformer.binning import distinct_rows
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
@@ -33,13 +34,14 @@ def score(holdout: Holdout, rule: Rule, name: str | None = None, seconds: float 
     >>> score(Holdout.of([0, 4], [2, 2]), BayesRule("two", Prior([2.0], [1.0]))).rmse_improvement
     100.0
     """
-    y = holdout.after / holdout.ratio
-    x, cell = np.unique(holdout.before, return_inverse=True)
-    rmse, mae = _errors(rule(x)[cell] - y, holdout)
-    mle_rmse, mle_mae = _errors(holdout.before - y, holdout)
+    y = holdout.after / holdout.future
+    first, cell = distinct_rows(holdout.before, holdout.known)
+    estimate = rule(holdout.before[first], holdout.known[first])[cell]
+    rmse, mae = _errors(estimate - y, holdout)
+    mle_rmse, mle_mae = _errors(holdout.before / holdout.known - y, holdout)
     log_score = coverage = math.nan
     if rule.prior is not None:
-        log_score = _mean(log_predictive(rule.prior, holdout.before, 1.0, holdout.after, holdout.ratio), holdout)
+        log_score = _mean(log_predictive(rule.prior, *_looks(holdout)), holdout)
         coverage = _mean(covered(rule, holdout), holdout)
     return Loss(
         *holdout.key,
@@ -56,13 +58,21 @@ def score(holdout: Holdout, rule: Rule, name: str | None = None, seconds: float 
 
 def covered(rule: Rule, holdout: Holdout) -> Floats:
     """1 where y lies in the predictive interval of its x, else 0; float64 [m]."""
-    x, cell = np.unique(holdout.before, return_inverse=True)
-    low, high = rule.predict(x, future=holdout.ratio).interval(LEVEL)
+    first, cell = distinct_rows(holdout.before, holdout.known, holdout.future)
+    x, known, future = holdout.before[first], holdout.known[first], holdout.future[first]
+    low, high = rule.predict(x, known, future).interval(LEVEL)
     return ((holdout.after >= low[cell]) & (holdout.after <= high[cell])).astype(np.float64)
 
 
+def _looks(holdout: Holdout) -> tuple[Floats, Floats, Floats, Floats]:
+    before, after = holdout.before.astype(np.float64), holdout.after.astype(np.float64)
+    return before, holdout.known, after, holdout.future
+
+
 def _errors(difference: Floats, holdout: Holdout) -> tuple[float, float]:
-    return math.sqrt(_mean(difference**2, holdout)), _mean(np.abs(difference), holdout)
+    """Errors of rates, units weighted by the exposure of their second look: what it tells of a rate goes with it."""
+    weight = holdout.future / (holdout.multiplicity @ holdout.future / holdout.n)
+    return math.sqrt(_mean(weight * difference**2, holdout)), _mean(weight * np.abs(difference), holdout)
 
 
 def _mean(per_pair: Floats, holdout: Holdout) -> float:

@@ -1,0 +1,83 @@
+"""A fit as a file: readable JSON with the columns, one rule per group and the tally that each was fitted to."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ebformer.channels import channel_named
+from ebformer.errors import EbformerError, InputError
+from ebformer.rule import Rule
+from ebformer.tables.columns import Columns
+from ebformer.tables.fit import Fit
+from ebformer.tally import Tally
+
+FORMAT, VERSION = "ebformer-fit", 3
+
+
+def record(fit: Fit) -> dict[str, Any]:
+    """A fit as plain JSON values; a rule that groups share stands there once."""
+    pooled = None if None in fit.rules or fit.pooled is None else _written(fit.pooled)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "columns": {**asdict(fit.columns), "channel": fit.columns.channel.name},
+        "rules": [{"groups": groups, **_written(rule)} for rule, groups in fit.shared],
+        "pooled": pooled,
+    }
+
+
+def read(path: str | os.PathLike[str]) -> Fit:
+    """The fit in a file; nothing in it is executed."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        if found["format"] != FORMAT or found["version"] not in (2, VERSION):
+            raise ValueError(found["format"])
+        columns = _columns(found["columns"], found["version"])
+        rules: dict[str | None, Rule] = {}
+        for entry in found["rules"]:
+            rules |= dict.fromkeys(entry["groups"], _read(entry, path))
+        if not rules or any(rule.channel != columns.channel for rule in rules.values()):
+            raise ValueError("rules of another channel")
+        fit, pooled = Fit(columns, rules), found.get("pooled")
+        if None not in rules:
+            fit.__dict__["pooled"] = None if pooled is None else _read(pooled, path)
+        return fit
+    except EbformerError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        advice = "write one with `ebformer estimate --save`"
+        raise InputError(f"{path} is not a saved fit: {advice}") from error
+
+
+def _written(rule: Rule) -> dict[str, Any]:
+    tally = rule.tally
+    if tally is None:
+        return {"rule": rule.record(), "tally": None}
+    numbers = {"x": tally.values.tolist(), "known": tally.known.tolist(), "units": tally.multiplicity.tolist()}
+    return {"rule": rule.record(), "tally": numbers}
+
+
+def _read(entry: dict[str, Any], path: str | os.PathLike[str]) -> Rule:
+    rule, seen = Rule.from_record(entry["rule"], path), entry.get("tally")
+    if seen is None:
+        return rule
+    return replace(rule, tally=Tally(seen["x"], seen["units"], seen["known"], channel=rule.channel))
+
+
+def _columns(named: dict[str, Any], version: int) -> Columns:
+    """The columns of a record; those of version 2 are of counts."""
+    if version == 2:
+        named = {"x": named["count"], "known": named["exposure"], "group": named["group"], "channel": "poisson"}
+    columns = Columns(named["x"], named["known"], named["group"], channel_named(named["channel"]), named.get("unit"))
+    for name in (columns.x, columns.group or "", columns.unit or ""):
+        if not isinstance(name, str):
+            raise TypeError("a column without a name")
+    if not (columns.constant is None or columns.channel.possible_known(np.asarray(float(columns.constant)))):
+        raise ValueError(columns.constant)
+    return columns
