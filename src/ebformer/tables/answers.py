@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ebformer.channels.base import Channel
 from ebformer.distributions import Posterior, tails
+from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
@@ -32,16 +33,21 @@ class Wanted:
     `interval` is the level of `lower` and `upper`; None means 0.9 where the method has a posterior and no interval
     where it has none. `above` is the rate that `p_above` is about, `future` what will be known about the next
     observation, such as its exposure (`predicted`, with its interval), and `top` the length of the list that `p_top` is
-    about.
+    about. `drift` says how rates move until then: a `Drift`, the path of a saved one or "typical"; `predicted_still` is
+    the prediction without it.
     """
 
     interval: float | None = None
     future: float | None = None
     top: int | None = None
     above: float | None = None
+    drift: Drift | str | None = None
 
     def __post_init__(self) -> None:
         tails(self.level)
+        if self.drift is not None and self.future is None:
+            raise InputError("a drift is about the next observation: say what will be known about it, as future=")
+        self.moving  # a file that holds none is named now  # noqa: B018
         if self.above is not None and not (isinstance(self.above, Real) and np.isfinite(self.above)):
             raise InputError(f"the rate to be above is {self.above!r}: give one number for all units")
         # One number for all: answers are per distinct observation, so a list would not find its rows.
@@ -49,6 +55,11 @@ class Wanted:
             raise InputError(f"the future exposure is {self.future!r}: give one positive number for all units")
         if self.top is not None and not (isinstance(self.top, Integral) and self.top >= 1):
             raise InputError(f"the length of the top list is {self.top!r}: give a whole number of at least 1")
+
+    @cached_property
+    def moving(self) -> Drift | None:
+        """How rates move, read from its file where one is named."""
+        return Drift.named(self.drift) if isinstance(self.drift, str) else self.drift
 
     @property
     def level(self) -> float:
@@ -104,8 +115,12 @@ def _estimate(asked: Asked, wanted: Wanted) -> Arrays:
 
 
 def _predicted(asked: Asked, wanted: Wanted) -> Arrays:
-    ahead = asked.rule.predict(asked.x, asked.known, wanted.future)
+    ahead = asked.rule.predict(asked.x, asked.known, wanted.future, drift=wanted.moving)
     return [ahead.mean, *ahead.interval(wanted.level)]
+
+
+def _predicted_still(asked: Asked, wanted: Wanted) -> Arrays:
+    return [asked.rule.predict(asked.x, asked.known, wanted.future).mean]
 
 
 def _ranks(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
@@ -140,6 +155,12 @@ ANSWERS = (
         "the next {words.x} with {words.known} {wanted.future:g}, and the interval that holds it with probability "
         "{wanted.level:g}",
         each=_predicted,
+    ),
+    Answer(
+        ("predicted_still",),
+        lambda wanted: wanted.drift is not None,
+        "the next {words.x} if no {words.theta} moved until then",
+        each=_predicted_still,
     ),
     Answer(
         ("expected_rank", "p_top"),

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.channels import pick
 from ebformer.check import ModelWarning
+from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method, find
@@ -46,6 +47,7 @@ def shrink(
     future: float | None = None,
     top: int | None = None,
     above: float | None = None,
+    drift: Drift | str | None = None,
     missing: Missing = "error",
 ) -> Frame:
     """The same table with the columns `estimate`, `lower` and `upper`, and more where asked for.
@@ -58,8 +60,10 @@ def shrink(
 
     `interval` is the level of `lower` and `upper` (0.9), `above` adds `p_above`, the probability of a rate above this
     one, `future` adds `predicted` with its interval for the next period's exposure (or number of trials, or standard
-    error), `top` adds `expected_rank` (1 for the highest rate) and `p_top`. Rows with a missing entry are an error, or
-    kept without answers; with `missing="explain"` that goes for all that cannot be used, and `note` says why.
+    error), `top` adds `expected_rank` (1 for the highest rate) and `p_top`. With a `drift` (one that was learnt, the
+    path of its file, or "typical"), rates move until the next period, and `predicted_still` is the prediction without.
+    Rows with a missing entry are an error, or kept without answers; with `missing="explain"` that goes for all that
+    cannot be used, and `note` says why.
 
     >>> import polars
     >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
@@ -71,7 +75,7 @@ def shrink(
     """
     columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = find(default_method(columns.channel) if method is None else method)
-    wanted = Wanted(interval, future, top, above)
+    wanted = Wanted(interval, future, top, above, drift)
     rows: Frame = _with_warnings(shrink_table(source_of(frame), columns, chosen, wanted, missing))
     return rows
 
