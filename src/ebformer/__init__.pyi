@@ -7,6 +7,7 @@ from .channels.gamma_prior import GammaPrior as GammaPrior
 from .channels.normal_prior import NormalPrior as NormalPrior
 from .channels.poisson import Poisson as Poisson
 from .check import ModelWarning as ModelWarning
+from .drift import Drift as Drift
 from .errors import ChannelError as ChannelError
 from .errors import EbformerError as EbformerError
 from .errors import InputError as InputError
@@ -28,6 +29,7 @@ from .estimators.oracle import Oracle as Oracle
 from .estimators.pretrained import Pretrained as Pretrained
 from .estimators.priorformer import Priorformer as Priorformer
 from .estimators.robbins import Robbins as Robbins
+from .looks import Looks as Looks
 from .prior import Prior as Prior
 from .rule import Convergence as Convergence
 from .rule import Rule as Rule

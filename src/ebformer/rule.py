@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,9 @@ from ebformer.distributions import Floats, Posterior, Predictive
 from ebformer.errors import InputError, KnownError, NoPriorError, WeightsError
 from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
 from ebformer.tally import Tally
+
+if TYPE_CHECKING:
+    from ebformer.drift import Drift, Earlier
 
 FORMAT, VERSION = "ebformer-rule", 2
 FIT_FORMAT = "ebformer-fit"
@@ -130,22 +133,57 @@ class Rule(ABC):
         asked, where = np.unique(at, return_inverse=True)
         return np.asarray(self._estimate(asked, np.asarray(about.flat[0]))[where].reshape(at.shape))
 
-    def posterior(self, x: ArrayLike, known: ArrayLike | None = None, **words: ArrayLike | None) -> Posterior:
-        """The distribution of theta given x."""
-        return posterior(self._given_prior(), x, self._known(known, words), channel=self.channel)
+    def posterior(
+        self,
+        x: ArrayLike,
+        known: ArrayLike | None = None,
+        *,
+        drift: Drift | None = None,
+        earlier: Earlier = (),
+        **words: ArrayLike | None,
+    ) -> Posterior:
+        """The distribution of theta given x, and given `earlier` looks where a `drift` says what they are worth.
+
+        Earlier looks are pairs of observations and what is known, the oldest first; NaN where a unit was not seen.
+        """
+        prior, about = self._given_prior(), self._known(known, words)
+        if earlier:
+            return _moving(drift).posterior(prior, x, about, channel=self.channel, earlier=earlier)
+        return posterior(prior, x, about, channel=self.channel)
 
     def predict(
         self,
         x: ArrayLike,
         known: ArrayLike | None = None,
         future: ArrayLike | None = None,
+        *,
+        drift: Drift | None = None,
+        earlier: Earlier = (),
         **words: ArrayLike | None,
     ) -> Predictive:
         """The distribution of the next observation given x; `future` is what will be known about it.
 
-        That is its exposure or its number of trials, 1 where nothing is said, or its standard error.
+        That is its exposure or its number of trials, 1 where nothing is said, or its standard error. With a `drift`,
+        thetas move before it is made, and `earlier` looks count as in `posterior`.
         """
-        return predictive(self._given_prior(), x, self._known(known, words), future, channel=self.channel)
+        prior, about = self._given_prior(), self._known(known, words)
+        if drift is None and not earlier:
+            return predictive(prior, x, about, future, channel=self.channel)
+        return _moving(drift).predictive(prior, x, about, future, channel=self.channel, earlier=earlier)
+
+    def next(
+        self,
+        x: ArrayLike,
+        known: ArrayLike | None = None,
+        *,
+        drift: Drift,
+        earlier: Earlier = (),
+        **words: ArrayLike | None,
+    ) -> Posterior:
+        """The distribution of the next theta, for ranks and chances of the next season."""
+        prior, about = self._given_prior(), self._known(known, words)
+        now = drift.posterior(prior, x, about, channel=self.channel, earlier=earlier)
+        return drift.moved(now, prior, self.channel)
 
     def __str__(self) -> str:
         units = "" if self.units is None else f" of {self.units:,} unit{'s' * (self.units != 1)}"
@@ -274,6 +312,13 @@ def _only_rule(record: Any, path: str | os.PathLike[str]) -> Any:
         case [{"groups": [None], "rule": rule}]:
             return rule
     raise InputError(f"{path} holds a fit with a rule for each group: open it with eb.load_fit")
+
+
+def _moving(drift: Drift | None) -> Drift:
+    """The drift, without which earlier looks mean nothing."""
+    if drift is None:
+        raise InputError("earlier looks are worth what thetas kept of them: give drift=, or Drift.none() for all")
+    return drift
 
 
 def _common(record: dict[str, Any]) -> dict[str, Any]:

@@ -46,11 +46,8 @@ def predictive(
     """
     channel, about = pick(known, words, channel)
     at, about = observations(channel, x, about)
-    f = _future(channel, future)
-    try:
-        at, about, f = np.broadcast_arrays(at, about, f)
-    except ValueError as error:
-        raise InputError(f"the future {channel.keyword} must be numbers whose shape fits that of x: {error}") from error
+    f = future_known(channel, future, at.shape)
+    at, about = np.broadcast_to(at, f.shape), np.broadcast_to(about, f.shape)
     if isinstance(admitted(prior, channel), ConjugatePrior):
         return prior.predictive(at, about, f)  # type: ignore[union-attr]
     after = posterior(prior, at, about, channel=channel)
@@ -59,8 +56,12 @@ def predictive(
     return (WholeMixture if ahead.whole else ContinuousMixture)(ahead, after, f)
 
 
-def _future(channel: Channel, future: ArrayLike | None) -> Floats:
-    """What will be known of the next observations, checked."""
+def future_known(channel: Channel, future: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
+    """What will be known of the next observations, checked, and broadcast against the shape of those now.
+
+    >>> future_known(POISSON, None, (2,)).tolist()
+    [1.0, 1.0]
+    """
     given = channel.usual_future if future is None else future
     if given is None:
         raise InputError(
@@ -73,7 +74,10 @@ def _future(channel: Channel, future: ArrayLike | None) -> Floats:
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the future {channel.keyword} must be numbers whose shape fits that of x: {error}") from error
     check_known(channel, f, f"the future {channel.keyword}")
-    return f
+    try:
+        return np.broadcast_to(f, np.broadcast_shapes(f.shape, shape))
+    except ValueError as error:
+        raise InputError(f"the future {channel.keyword} must be numbers whose shape fits that of x: {error}") from error
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -201,6 +201,24 @@ class Channel(ABC):
     def noise(self, known: Floats) -> Floats:
         """The standard deviation of u(mle), roughly, wherever theta lies."""
 
+    # The natural parameter, in which a common trend is a constant, and laws of a theta that has moved.
+
+    @abstractmethod
+    def natural(self, theta: Floats) -> Floats:
+        """eta(theta), rising; infinite where theta is a finite end of the domain."""
+
+    @abstractmethod
+    def at_natural(self, eta: Floats) -> Floats:
+        """theta at a natural parameter, the inverse of `natural`."""
+
+    @abstractmethod
+    def around(self, mean: Floats, spread: Floats) -> Any:
+        """The conjugate law of theta, a `Posterior`, with this mean and a deviation of `spread` in the coordinate."""
+
+    @abstractmethod
+    def log_around(self, x: Floats, known: Floats, mean: Floats, spread: Floats) -> Floats:
+        """log p(x) where theta has the law `around` this mean."""
+
     # Distributions of x.
 
     @abstractmethod

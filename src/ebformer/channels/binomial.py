@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincc, expit
+from scipy.special import betaincc, expit, logit
 
 from ebformer.channels import poisson
 from ebformer.channels.base import Advice, Channel, Floats, Parts, Symmetry, Words, whole_numbers_from
@@ -108,6 +108,23 @@ class Binomial(Channel):
     def noise(self, known: Floats) -> Floats:
         return np.asarray(1.0 / np.sqrt(known))
 
+    def natural(self, theta: Floats) -> Floats:
+        return np.asarray(logit(theta))
+
+    def at_natural(self, eta: Floats) -> Floats:
+        return np.asarray(expit(eta))
+
+    def around(self, mean: Floats, spread: Floats) -> Any:
+        from ebformer.channels.beta_prior import BetaPosterior
+
+        size = _size(spread)
+        return BetaPosterior(*np.broadcast_arrays(mean * size, (1.0 - mean) * size))
+
+    def log_around(self, x: Floats, known: Floats, mean: Floats, spread: Floats) -> Floats:
+        from ebformer.channels.beta_prior import beta_binomial_log_pmf
+
+        return beta_binomial_log_pmf(x, mean * _size(spread), (1.0 - mean) * _size(spread), known)
+
     def mean(self, theta: Floats, known: Floats) -> Floats:
         return np.asarray(known * theta)
 
@@ -195,6 +212,11 @@ class Binomial(Channel):
 
     def symmetries(self) -> Sequence[Symmetry]:
         return [Symmetry("successes and failures change places", lambda x, m: (m - x, m), lambda theta: 1.0 - theta)]
+
+
+def _size(spread: Floats) -> Floats:
+    """a + b of the beta law of variance spread^2 theta (1 - theta), which is at most that of a coin."""
+    return np.maximum(1.0 / np.square(spread) - 1.0, 1e-3)
 
 
 def _none_as_nan(trials: Floats) -> Floats:

@@ -99,6 +99,22 @@ class Normal(Channel):
     def noise(self, known: Floats) -> Floats:
         return np.asarray(known, dtype=np.float64)
 
+    def natural(self, theta: Floats) -> Floats:
+        return np.asarray(theta, dtype=np.float64)
+
+    def at_natural(self, eta: Floats) -> Floats:
+        return np.asarray(eta, dtype=np.float64)
+
+    def around(self, mean: Floats, spread: Floats) -> Any:
+        from ebformer.channels.normal_prior import NormalPosterior
+
+        return NormalPosterior(*np.broadcast_arrays(mean, spread))
+
+    def log_around(self, x: Floats, known: Floats, mean: Floats, spread: Floats) -> Floats:
+        from ebformer.channels.normal_prior import normal_log_density
+
+        return normal_log_density(x, mean, np.hypot(spread, known))
+
     def mean(self, theta: Floats, known: Floats) -> Floats:
         return np.broadcast_arrays(theta, known)[0]
 

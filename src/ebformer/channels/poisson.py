@@ -141,6 +141,24 @@ class Poisson(Channel):
     def noise(self, known: Floats) -> Floats:
         return np.asarray(1.0 / np.sqrt(known))
 
+    def natural(self, theta: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(theta))
+
+    def at_natural(self, eta: Floats) -> Floats:
+        return np.asarray(np.exp(eta))
+
+    def around(self, mean: Floats, spread: Floats) -> Any:
+        from ebformer.channels.gamma_prior import GammaPosterior
+
+        size = 1.0 / np.square(spread)
+        return GammaPosterior(*np.broadcast_arrays(mean * size, size))
+
+    def log_around(self, x: Floats, known: Floats, mean: Floats, spread: Floats) -> Floats:
+        from ebformer.channels.gamma_prior import negative_binomial_log_pmf
+
+        return negative_binomial_log_pmf(x, mean / np.square(spread), known * mean)
+
     def mean(self, theta: Floats, known: Floats) -> Floats:
         return np.asarray(theta * known)
 

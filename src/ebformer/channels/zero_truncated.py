@@ -109,6 +109,19 @@ class ZeroTruncated(Channel):
     def noise(self, known: Floats) -> Floats:
         return np.asarray(1.0 / np.sqrt(known))
 
+    def natural(self, theta: Floats) -> Floats:
+        return poisson.Poisson().natural(theta)
+
+    def at_natural(self, eta: Floats) -> Floats:
+        return poisson.Poisson().at_natural(eta)
+
+    def around(self, mean: Floats, spread: Floats) -> Any:
+        return poisson.Poisson().around(mean, spread)
+
+    def log_around(self, x: Floats, known: Floats, mean: Floats, spread: Floats) -> Floats:
+        """Units that were not in the table before are no longer left out."""
+        return poisson.Poisson().log_around(x, known, mean, spread)
+
     def mean(self, theta: Floats, known: Floats) -> Floats:
         mu = known * theta
         return np.asarray(1.0 + mu * _excess(mu)[0])

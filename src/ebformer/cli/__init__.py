@@ -20,6 +20,7 @@ COMMANDS = {
     "estimate": "Estimate the rate of every row of a table, with intervals.",
     "apply": "Score new rows with a fit that `estimate --save` kept.",
     "compare": "Find the method that predicts best on a table.",
+    "drift": "Learn from an earlier period how rates move, for predictions.",
     "report": "Write an HTML page about a table, with figures.",
     "methods": "List the methods and what each can do.",
     "export": "Write a network as ONNX, for other languages.",

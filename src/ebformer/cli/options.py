@@ -195,6 +195,11 @@ answers = _options(
         "this standard error), and its interval.",
     ),
     click.option(
+        "--drift",
+        metavar="FILE",
+        help="How rates move until then: what `ebformer drift` learnt, or typical. Adds predicted_still, without it.",
+    ),
+    click.option(
         "--above",
         metavar="RATE",
         help="Add p_above, the probability that the rate is above RATE: a number, or 1.5x for 1.5 times the mean.",
@@ -234,7 +239,7 @@ answers = _options(
     ),
     _as_wanted,
 )
-"""--interval, --future, --top and what decisions need; one `wanted`. And --output."""
+"""--interval, --future, --drift, --top and what decisions need; one `wanted`. And --output."""
 
 
 label = click.option("--label", metavar="COLUMN", help="The column that names the units.  [default: the likeliest one]")

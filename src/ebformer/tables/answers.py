@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ebformer.channels.base import Channel
 from ebformer.distributions import Posterior, tails
+from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
@@ -37,7 +38,8 @@ class Wanted:
     two sides `lfsr` is about; each is a number, or a multiple of the mean such as "1.5x". `fdr` is the share of errors
     in the list of those that are `selected`. `future` is what will be known about the next observation, such as its
     exposure (`predicted`, with its interval), and `top` the length of the list that `p_top` is about. `per` is the
-    exposure, or the number of trials, that rates are given for.
+    exposure, or the number of trials, that rates are given for. `drift` says how rates move until the next observation:
+    a `Drift`, the path of a saved one or "typical"; `predicted_still` is the prediction without it.
     """
 
     interval: float | None = None
@@ -48,6 +50,7 @@ class Wanted:
     null: float | str | Bar | None = None
     fdr: float | None = None
     per: float | None = None
+    drift: Drift | str | None = None
 
     def __post_init__(self) -> None:
         tails(self.level)
@@ -60,11 +63,19 @@ class Wanted:
                 raise InputError(f"{given} are given, and fdr is about one list: give one of them")
         if self.per is not None and not (isinstance(self.per, Real) and 0 < self.per < np.inf):
             raise InputError(f"rates are to be given per {self.per!r}: give a positive number, such as 1000")
+        if self.drift is not None and self.future is None:
+            raise InputError("a drift is about the next observation: say what will be known about it, as future=")
+        self.moving  # a file that holds none is named now  # noqa: B018
         # One number for all: answers are per distinct observation, so a list would not find its rows.
         if self.future is not None and not (isinstance(self.future, Real) and 0 < self.future < np.inf):
             raise InputError(f"the future exposure is {self.future!r}: give one positive number for all units")
         if self.top is not None and not (isinstance(self.top, Integral) and self.top >= 1):
             raise InputError(f"the length of the top list is {self.top!r}: give a whole number of at least 1")
+
+    @cached_property
+    def moving(self) -> Drift | None:
+        """How rates move, read from its file where one is named."""
+        return Drift.named(self.drift) if isinstance(self.drift, str) else self.drift
 
     @property
     def level(self) -> float:
@@ -152,8 +163,12 @@ def _estimate(asked: Asked, wanted: Wanted) -> Arrays:
 
 
 def _predicted(asked: Asked, wanted: Wanted) -> Arrays:
-    ahead = asked.rule.predict(asked.x, asked.known, wanted.future)
+    ahead = asked.rule.predict(asked.x, asked.known, wanted.future, drift=wanted.moving)
     return [ahead.mean, *ahead.interval(wanted.level)]
+
+
+def _predicted_still(asked: Asked, wanted: Wanted) -> Arrays:
+    return [asked.rule.predict(asked.x, asked.known, wanted.future).mean]
 
 
 def _ranks(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
@@ -217,6 +232,12 @@ ANSWERS = (
         "the next {words.x} with {words.known} {wanted.future:g}, and the interval that holds it with probability "
         "{wanted.level:g}",
         each=_predicted,
+    ),
+    Answer(
+        ("predicted_still",),
+        lambda wanted: wanted.drift is not None,
+        "the next {words.x} if no {words.theta} moved until then",
+        each=_predicted_still,
     ),
     Answer(
         ("expected_rank", "p_top", "grade"),

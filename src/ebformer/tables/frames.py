@@ -16,6 +16,7 @@ from ebformer.binning import coarsened, distinct_rows
 from ebformer.channels import pick
 from ebformer.channels.base import Channel
 from ebformer.check import ModelWarning
+from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method, find
@@ -52,6 +53,7 @@ def shrink(
     null: float | str | None = None,
     fdr: float | None = None,
     per: float | None = None,
+    drift: Drift | str | None = None,
     missing: Missing = "error",
 ) -> Frame:
     """The same table with the columns `estimate`, `lower` and `upper`, and more where asked for.
@@ -68,6 +70,8 @@ def shrink(
     number, or above a multiple of the mean such as "1.5x"; `below` adds `p_below`, and `null=0` adds `lfsr`, the
     probability that an effect has not the sign it seems to have. With one of these, `fdr=0.1` adds `selected`: the
     longest list of which a tenth at most is expected to be wrong ([decisions.md](docs/decisions.md) explains all).
+    With a `drift` (one that was learnt, the path of its file, or "typical"), rates move until the next period, and
+    `predicted_still` is the prediction without.
 
     Rows with a missing entry are an error, or kept without answers; with `missing="explain"` that goes for all that
     cannot be used, and `note` says why.
@@ -82,7 +86,7 @@ def shrink(
     """
     columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = find(default_method(columns.channel) if method is None else method)
-    wanted = Wanted(interval, future, top, above, below, null, fdr, per)
+    wanted = Wanted(interval, future, top, above, below, null, fdr, per, drift)
     rows: Frame = _with_warnings(shrink_table(source_of(frame), columns, chosen, wanted, missing))
     return rows
 

@@ -1,0 +1,398 @@
+"""How rates move from one look to the next: the law of the next theta given this one, acting on whole posteriors."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ebformer.atomic import replacing
+from ebformer.bayes.marginal import admitted, observations, posterior
+from ebformer.bayes.prediction import ContinuousMixture, WholeMixture, future_known, predictive
+from ebformer.channels.base import Channel
+from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
+from ebformer.errors import InputError
+from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
+
+if TYPE_CHECKING:
+    from ebformer.estimators.base import Estimator
+    from ebformer.looks import Looks
+
+FORMAT, VERSION = "ebformer-drift", 1
+MOST_CELLS = 1024
+"""The next theta lives on at most this many cells, even in the stable coordinate."""
+RENEWED = 0.5
+"""How much of the pull is by units that start afresh. Of 0, 1/4, 1/2 and 1 it had the best log scores on hockey,
+baseball and books alike, and intervals that hold what they say; docs/drift.md has the figures."""
+FINE = 0.15
+"""The width of cells in deviations of a jump."""
+REACH = 7.0
+"""How many deviations of a jump the cells reach beyond the thetas that jump."""
+NEGLIGIBLE = 1e-7
+"""What of a continuous prior is left out at each end when it is cut into cells."""
+
+Earlier = Sequence[tuple[ArrayLike, ArrayLike | None]]
+"""Earlier looks at the same units, the oldest first: observations, NaN where there was none, and what is known."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The law of a unit's next theta given this one, where thetas have mean m and eta is their natural parameter.
+
+    A unit starts afresh with probability r = pull / 2: its next theta is drawn from the prior of all. Otherwise
+
+        E[next | theta] = q m + (1 - q) eta^-1(eta(m) + fade (eta(theta) - eta(m))),    q = (pull - r) / (1 - r),
+
+    and around this mean the next theta has the channel's conjugate law (gamma, beta, normal), with the same deviation
+    in the stable coordinate for all units: `jump` is its variance as a share of the variance between units. So `pull`
+    is the share of the mean in everybody's next theta, and a rate of 0 may come to life; a `fade` below 1 takes high
+    rates down further, as a power of the rate (Poisson) or of the odds (binomial). `trend` is added to eta of all:
+    rates and odds are multiplied by exp(trend), effects grow by it.
+
+    >>> from ebformer.prior import Prior
+    >>> from ebformer.channels import POISSON
+    >>> ahead = Drift(pull=0.2, jump=0.4).predictive(Prior([2.0, 8.0], [0.5, 0.5]), [0, 12], channel=POISSON)
+    >>> ahead.mean.round(2).tolist()                       # 2 and 8, pulled to the mean, 5
+    [2.61, 7.4]
+    """
+
+    pull: float = 0.0
+    fade: float = 1.0
+    jump: float = 0.0
+    trend: float = 0.0
+    errors: dict[str, float] | None = field(default=None, compare=False)
+    """The standard error of each parameter, where it was learnt."""
+    pairs: int | None = field(default=None, compare=False)
+    """From how many units seen twice it was learnt."""
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("pull", 0.0, 1.0),
+            ("fade", 0.0, 1.0),
+            ("jump", 0.0, np.inf),
+            ("trend", -np.inf, np.inf),
+        ):
+            number = getattr(self, name)
+            if not (isinstance(number, int | float) and np.isfinite(number) and low <= number <= high):
+                raise InputError(f"the {name} of a drift is {number!r}: give a number from {low:g} to {high:g}")
+        if self.fade == 0:
+            raise InputError("the fade of a drift is 0: give a positive number of at most 1")
+
+    @classmethod
+    def none(cls) -> Drift:
+        """Thetas stay as they are.
+
+        >>> Drift.none()
+        Drift(pull=0.0, fade=1.0, jump=0.0, trend=0.0)
+        """
+        return cls()
+
+    @classmethod
+    def typical(cls) -> Drift:
+        """What hockey, baseball and books have in common, for units without a history; `errors` is its spread."""
+        return TYPICAL
+
+    @classmethod
+    def named(cls, name: str) -> Drift:
+        """That of a file, or "typical" or "none".
+
+        >>> Drift.named("none") == Drift.none()
+        True
+        """
+        return {"typical": cls.typical, "none": cls.none}[name]() if name in ("typical", "none") else cls.load(name)
+
+    @classmethod
+    def learn(cls, looks: Looks | Sequence[Looks], method: str | Estimator | None = None) -> Drift:
+        """Learn from units that were seen twice; short histories are pulled to `typical`. See `drift_learning`."""
+        from ebformer.drift_learning import learn
+
+        return learn(looks, method)
+
+    # The law.
+
+    @property
+    def renewal(self) -> float:
+        """The probability that a unit starts afresh."""
+        return RENEWED * self.pull
+
+    def shifted(self, theta: Floats, channel: Channel) -> Floats:
+        """Thetas after the common trend."""
+        return channel.at_natural(channel.natural(theta) + self.trend) if self.trend else theta
+
+    def kept(self, theta: Floats, centre: float, channel: Channel) -> Floats:
+        """E[next | theta] of a unit that does not start afresh, where the mean of all thetas is `centre`."""
+        own = np.asarray(theta, dtype=np.float64)
+        if self.fade != 1.0:
+            middle = channel.natural(np.asarray(centre))
+            own = channel.at_natural(middle + self.fade * (channel.natural(own) - middle))
+        share = (self.pull - self.renewal) / (1.0 - self.renewal)
+        return self.shifted(share * centre + (1.0 - share) * own, channel)
+
+    def spread(self, prior: AnyPrior, channel: Channel) -> float:
+        """The deviation of a jump in the stable coordinate."""
+        return float(np.sqrt(self.jump * coordinate_variance(prior, channel)))
+
+    def moved(self, after: Posterior, prior: AnyPrior, channel: Channel, noise: float = np.inf) -> DiscretePosterior:
+        """The law of the next theta, from that of the present one and the prior of all.
+
+        `noise` is that of the next observation in the stable coordinate: cells are finer than it.
+        """
+        everybody = _atoms(prior, channel)
+        kept = self._jumped(after, everybody, channel, noise)
+        if self.renewal == 0.0:
+            return kept
+        afresh = self.shifted(everybody.atoms, channel)
+        if isinstance(kept, GridPosterior):
+            new = _split(everybody.weights, afresh, kept.atoms)
+            return replace(kept, weights=(1.0 - self.renewal) * kept.weights + self.renewal * new)
+        atoms = np.concatenate([kept.atoms, afresh])
+        new = np.broadcast_to(everybody.weights, (*kept.weights.shape[:-1], afresh.size))
+        weights = np.concatenate([(1.0 - self.renewal) * kept.weights, self.renewal * new], axis=-1)
+        order = np.argsort(atoms, kind="stable")
+        return DiscretePosterior(atoms[order], weights[..., order])
+
+    def _jumped(self, after: Posterior, prior: Prior, channel: Channel, noise: float = np.inf) -> DiscretePosterior:
+        """The law of the next theta of units that do not start afresh."""
+        now = after if isinstance(after, DiscretePosterior) else _in_cells(after, channel)
+        means, spread = self.kept(now.atoms, prior.mean, channel), self.spread(prior, channel)
+        if spread == 0.0:
+            return now if self == Drift.none() else DiscretePosterior(means, now.weights)
+        u = channel.coordinate(np.concatenate([means, self.shifted(prior.atoms, channel)]))
+        low, high = u.min() - REACH * spread, u.max() + REACH * spread
+        edges = _even(channel, float(low), float(high), min(FINE * spread, noise / 2))
+        law = _shares(channel.next_look.around(means, np.full(means.size, spread)), edges)
+        return GridPosterior(_middles(channel, edges), now.weights @ law, edges, np.zeros(edges.size - 1, dtype=bool))
+
+    # Answers, for a prior and observations.
+
+    def posterior(
+        self,
+        prior: AnyPrior,
+        x: ArrayLike,
+        known: ArrayLike | None = None,
+        *,
+        channel: Channel,
+        earlier: Earlier = (),
+    ) -> Posterior:
+        """The distribution of the present theta given x and what was seen earlier, discounted by how thetas move.
+
+        The prior is that of the present look. Earlier looks change how likely each of its thetas is for a unit, by
+        P(theta | earlier looks) / P(theta): a unit without any is answered as ever.
+        """
+        if not earlier:
+            return posterior(prior, x, known, channel=channel)
+        grid = _atoms(admitted(prior, channel), channel)
+        at, about = observations(channel, x, known)
+        weights = np.broadcast_to(grid.weights, (*at.shape, len(grid)))
+        for look, then in earlier:
+            weights = self._forward(_seen(weights, grid, look, then, channel, at.shape), grid, channel)
+        after = posterior(grid, at, about, channel=channel)
+        assert isinstance(after, DiscretePosterior)
+        weights = after.weights * weights / grid.weights
+        weights = weights / weights.sum(axis=-1, keepdims=True)
+        if isinstance(after, GridPosterior):
+            return GridPosterior(after.atoms, weights, after.edges, after.points)
+        return DiscretePosterior(after.atoms, weights)
+
+    def _forward(self, weights: Floats, prior: Prior, channel: Channel) -> Floats:
+        """The prior of the next look for units whose present theta has these weights [..., k] on the prior's atoms."""
+        ahead = self._jumped(DiscretePosterior(prior.atoms, weights), prior, channel)
+        everybody = self._jumped(DiscretePosterior(prior.atoms, prior.weights), prior, channel)
+        if isinstance(ahead, GridPosterior):
+            cell = np.clip(np.searchsorted(ahead.edges, prior.atoms, side="right") - 1, 0, ahead.atoms.size - 1)
+            ratio = ahead.weights[..., cell] / np.maximum(everybody.weights[cell], np.finfo(float).tiny)
+            weights = prior.weights * ratio
+        return np.asarray(self.renewal * prior.weights + (1.0 - self.renewal) * weights)
+
+    def predictive(
+        self,
+        prior: AnyPrior,
+        x: ArrayLike,
+        known: ArrayLike | None = None,
+        future: ArrayLike | None = None,
+        *,
+        channel: Channel,
+        earlier: Earlier = (),
+    ) -> Predictive:
+        """The distribution of the next observation given x, and given earlier looks where there are any."""
+        if self == Drift.none() and not earlier:
+            return predictive(prior, x, known, future, channel=channel)
+        at, about = observations(channel, x, known)
+        f = future_known(channel, future, at.shape)
+        at, about = np.broadcast_to(at, f.shape), np.broadcast_to(about, f.shape)
+        now = self.posterior(prior, at, about, channel=channel, earlier=earlier)
+        ahead = channel.next_look
+        moved = self.moved(now, prior, channel, float(ahead.noise(f).min()))
+        return (NextCount if ahead.whole else ContinuousMixture)(ahead, moved, f)
+
+    # On paper.
+
+    def sentences(self, channel: Channel) -> list[str]:
+        """What the drift means, in two sentences.
+
+        >>> from ebformer.channels import POISSON
+        >>> for sentence in Drift(0.2, 0.95, 0.3, -0.05, pairs=400).sentences(POISSON):
+        ...     print(sentence)
+        From one look to the next, every rate is pulled 20 % of the way to the mean of all (learnt from 400 units), and high ones fall a little further; 10 % of units start afresh.
+        Beyond that, a rate jumps by about 55 % of the usual difference between units, and all rates fall by 4.9 %.
+        """  # noqa: E501
+        words = channel.words
+        learnt = f" (learnt from {self.pairs:,} units)" if self.pairs else ""
+        fade = ", and high ones fall a little further" if self.fade < 0.99 else ""
+        if channel.natural(np.asarray(0.5)) == 0.5:
+            trend = f"all {words.thetas} {'grow' if self.trend >= 0 else 'fall'} by {abs(self.trend):.3g}"
+        else:
+            change = 100 * np.expm1(self.trend)
+            trend = f"all {words.thetas} {'grow' if change >= 0 else 'fall'} by {abs(change):.1f} %"
+        return [
+            f"From one look to the next, every {words.theta} is pulled {100 * self.pull:.0f} % of the way to the mean "
+            f"of all{learnt}{fade}; {100 * self.renewal:.0f} % of units start afresh.",
+            f"Beyond that, a {words.theta} jumps by about {100 * np.sqrt(self.jump):.0f} % of the usual difference "
+            f"between units, and {trend}.",
+        ]
+
+    def record(self) -> dict[str, Any]:
+        """The drift as plain JSON values; `Drift.from_record` reads them back."""
+        return {"format": FORMAT, "version": VERSION, **asdict(self)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the drift as readable JSON; `Drift.load` reads it back."""
+        with replacing(path) as partial:
+            partial.write_text(json.dumps(self.record(), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Drift:
+        """Read a drift that `save` wrote."""
+        try:
+            record = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path} is not a saved drift: write one with drift.save(path)") from error
+        return cls.from_record(record, path)
+
+    @classmethod
+    def from_record(cls, record: Any, path: str | os.PathLike[str]) -> Drift:
+        """The drift that `record` wrote down; complaints name the path it came from."""
+        if not isinstance(record, dict) or record.get("format") != FORMAT:
+            raise InputError(f"{path} is not a saved drift: write one with drift.save(path)")
+        if record.get("version") != VERSION:
+            raise InputError(
+                f"{path} holds a drift of version {record.get('version')!r}, which this ebformer cannot read: "
+                "install the version that wrote it"
+            )
+        try:
+            return cls(**{each.name: record[each.name] for each in fields(cls)})
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{path} is damaged at {error}: save the drift again") from error
+
+    def __repr__(self) -> str:
+        numbers = {name: getattr(self, name) for name in PARAMETERS}
+        return f"Drift({', '.join(f'{name}={round(number, 4)}' for name, number in numbers.items())})"
+
+
+PARAMETERS = ("pull", "fade", "jump", "trend")
+
+TYPICAL = Drift(0.22, 0.98, 0.25, 0.0, {"pull": 0.08, "fade": 0.03, "jump": 0.2, "trend": 0.1})
+
+
+class NextCount(WholeMixture):
+    """Whole numbers, whose intervals begin like equal-tailed ones and end where they hold what they should.
+
+    Where a count of 0 is likely nothing can be left out below it: equal tails would hold 95 % or more instead of 90 %.
+    """
+
+    def interval(self, level: float = 0.9) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The interval from the lower tail's quantile to the first count with which it holds `level`."""
+        low, high = super().interval(level)
+        wanted = self._cdf(low[..., None] - 1.0)[..., 0] + level * (1 - 1e-14)
+        below, above = low - 1, high
+        while bool(np.any((middle := (below + above + 1) // 2) < above)):
+            reached = self._cdf(middle[..., None].astype(np.float64))[..., 0] >= wanted
+            below, above = np.where(reached, below, middle), np.where(reached, middle, above)
+        return low, np.maximum(above, low)
+
+
+def coordinate_variance(prior: AnyPrior, channel: Channel) -> float:
+    """The variance between units in the stable coordinate.
+
+    >>> from ebformer.channels import POISSON
+    >>> coordinate_variance(Prior([0.0, 4.0], [0.5, 0.5]), POISSON)
+    4.0
+    """
+    if isinstance(prior, ConjugatePrior):
+        u = channel.coordinate(_continuous(prior, channel).quantile((np.arange(512) + 0.5) / 512))
+        return float(u.var())
+    u = channel.coordinate(prior.atoms)
+    return float(prior.weights @ (u - prior.weights @ u) ** 2)
+
+
+def _continuous(prior: ConjugatePrior, channel: Channel) -> Posterior:
+    """A conjugate prior as the distribution of one unit about which nothing is known."""
+    variance = channel.variance(np.asarray(prior.mean), np.asarray(1.0))
+    law: Posterior = channel.next_look.around(np.asarray(prior.mean), np.sqrt(prior.variance / variance))
+    return law
+
+
+def _atoms(prior: AnyPrior, channel: Channel) -> Prior:
+    """The prior on atoms: one that is continuous is cut into cells."""
+    if isinstance(prior, Prior):
+        return prior
+    cut = _in_cells(_continuous(prior, channel), channel)
+    return GridPrior(cut.atoms, cut.weights / cut.weights.sum(), channel)
+
+
+def _in_cells(after: Posterior, channel: Channel) -> GridPosterior:
+    """Continuous posteriors on one set of cells, even in the stable coordinate."""
+    low, high = channel.coordinate(np.stack([after.quantile(NEGLIGIBLE).min(), after.quantile(1 - NEGLIGIBLE).max()]))
+    edges = _even(channel, low, high, (high - low) / MOST_CELLS)
+    return GridPosterior(_middles(channel, edges), _shares(after, edges), edges, np.zeros(edges.size - 1, dtype=bool))
+
+
+def _even(channel: Channel, low: float, high: float, step: float) -> Floats:
+    """The ends of cells from low to high in the stable coordinate, or to where thetas end."""
+    ends = channel.coordinate(np.clip(channel.at_coordinate(np.array([low, high])), *channel.domain))
+    count = int(np.clip(np.ceil((ends[1] - ends[0]) / step), 1, MOST_CELLS))
+    return channel.at_coordinate(np.linspace(ends[0], ends[1], count + 1))
+
+
+def _middles(channel: Channel, edges: Floats) -> Floats:
+    """The mean theta of each cell, by Simpson's rule in the stable coordinate."""
+    u = channel.coordinate(edges)
+    return np.asarray((edges[:-1] + 4.0 * channel.at_coordinate((u[1:] + u[:-1]) / 2) + edges[1:]) / 6.0)
+
+
+def _shares(law: Posterior, edges: Floats) -> Floats:
+    """What of a law falls into each cell; what falls outside belongs to the outermost."""
+    above = law.exceeds(edges[1:-1])
+    ends = np.ones((*above.shape[:-1], 1)), np.zeros((*above.shape[:-1], 1))
+    return np.asarray(-np.diff(np.concatenate([ends[0], above, ends[1]], axis=-1), axis=-1))
+
+
+def _split(weights: Floats, thetas: Floats, atoms: Floats) -> Floats:
+    """The weights of thetas on sorted atoms, each shared by its two neighbours so that the mean stays."""
+    right = np.clip(np.searchsorted(atoms, thetas), 1, atoms.size - 1)
+    share = np.clip((thetas - atoms[right - 1]) / (atoms[right] - atoms[right - 1]), 0.0, 1.0)
+    left = np.bincount(right - 1, weights * (1.0 - share), atoms.size)
+    return np.asarray(left + np.bincount(right, weights * share, atoms.size), dtype=np.float64)
+
+
+def _seen(
+    weights: Floats, prior: Prior, x: ArrayLike, known: ArrayLike | None, channel: Channel, shape: tuple[int, ...]
+) -> Floats:
+    """The weights of units after a look at them; those that were not seen, NaN, keep theirs."""
+    numbers = np.broadcast_to(np.asarray(x, dtype=np.float64), shape)
+    there = np.isfinite(numbers)
+    if not there.any():
+        return weights
+    about = None if known is None else np.broadcast_to(np.asarray(known, dtype=np.float64), shape)[there]
+    after = posterior(prior, numbers[there], about, channel=channel)
+    assert isinstance(after, DiscretePosterior)
+    updated = np.array(weights)
+    raw = after.weights * updated[there] / prior.weights
+    updated[there] = raw / raw.sum(axis=-1, keepdims=True)
+    return updated

@@ -1,0 +1,266 @@
+"""How a `Drift` is learnt from units that were seen twice."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize, minimize_scalar
+
+from ebformer.bayes.marginal import posterior
+from ebformer.binning import coarsened, distinct_rows
+from ebformer.channels.base import Channel
+from ebformer.distributions import DiscretePosterior, Floats
+from ebformer.drift import TYPICAL, Drift, _atoms, coordinate_variance
+from ebformer.errors import InputError
+from ebformer.estimators.base import Estimator
+from ebformer.estimators.catalogue import default_method, find
+from ebformer.looks import Looks
+from ebformer.networks.estimates import OutsideTrainingRange
+from ebformer.prior import Prior
+
+BOUNDS: list[tuple[float | None, float | None]] = [(0.0, 0.98), (0.3, 1.0), (None, None)]
+"""Of pull, fade and trend."""
+LOG_JUMP = (-9.0, 3.0)
+LOOK = 0.08
+"""What all units of a season share, beyond the trend: its typical deviation, in deviations of the natural parameter."""
+SPREADS = [(TYPICAL.errors or {})[name] for name in ("pull", "fade", "trend")]
+JUMP_SPREAD = (TYPICAL.errors or {})["jump"]
+
+
+def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None) -> Drift:
+    """The drift of units seen twice, from one table or several seasons of one kind.
+
+    Every first look is fitted by `method`, the channel's default unless named. Then pull, fade and trend are those
+    under which the means of the second looks are likeliest: this finds the mean of the next look right however thetas
+    jump. Since observations vary more than the channel says, this likelihood is divided by their dispersion. The jump
+    is the one under which the second looks themselves are likeliest. Every parameter has a normal prior, of
+    `Drift.typical` and its spread, which counts for little where pairs are many. What all units of one look share is
+    no trend: the more it differs between looks, the nearer the trend is to 0. Standard errors are sandwiches.
+    """
+    several = [looks] if isinstance(looks, Looks) else list(looks)
+    if not several:
+        raise InputError("there is nothing to learn from: give at least one table of units that were seen twice")
+    if len({each.channel for each in several}) > 1:
+        raise InputError("these looks are of several channels: learn one drift from each")
+    named = default_method(several[0].channel) if method is None else method
+    estimator = find(named) if isinstance(named, str) else named
+    cases = [_Case.of(each, estimator) for each in several]
+    units = np.concatenate([case.looks.multiplicity for case in cases])
+
+    start, width = np.array([TYPICAL.pull, TYPICAL.fade, TYPICAL.trend]), np.array(SPREADS)
+    unit = float(np.mean([case.natural_spread for case in cases]))
+    width[2] *= unit
+    dispersion = _dispersion(cases)
+
+    def of_means(at: Floats) -> Floats:
+        return np.concatenate([case.misfit_of_mean(_with_means(at)) for case in cases]) / dispersion
+
+    total = _penalised(of_means, units, start, width)
+    means = np.asarray(minimize(total, start, method="L-BFGS-B", bounds=BOUNDS, options={"ftol": 1e-12}).x)
+    errors = _standard_errors(of_means, units, _look(cases), means, width, BOUNDS)
+    between = _between(np.array([case.offset(_with_means(means)) for case in cases])) * unit**2 / len(cases)
+    share = width[2] ** 2 / (width[2] ** 2 + between)
+    means[2], errors[2] = means[2] * share, np.hypot(errors[2], np.sqrt(between)) * np.sqrt(share)
+    drift = _with_means(means)
+
+    pull_error, fade_error, trend_error = errors.tolist()
+    jump, jump_error = _likeliest_jump(cases, drift, pull_error)
+    found = {"pull": pull_error, "fade": fade_error, "jump": jump_error, "trend": trend_error}
+    return replace(drift, jump=jump, errors=found, pairs=int(units.sum()))
+
+
+def _likeliest_jump(cases: Sequence[_Case], drift: Drift, pull_error: float) -> tuple[float, float]:
+    """The jump and its standard error, given the means.
+
+    The next theta is taken to have the conjugate law of its mean and variance. That is not quite its law, where some
+    units start afresh; as if all were normal, the variance would be right whatever the law, but at the mercy of a few
+    units far out. The standard error is made of three: the sandwich, by how much these two readings differ, and what
+    the error of the pull does.
+    """
+    units = np.concatenate([case.looks.multiplicity for case in cases])
+    typical, width = np.array([TYPICAL.jump]), np.array([JUMP_SPREAD])
+
+    def likeliest(misfit: Callable[[Floats], Floats]) -> float:
+        total = _penalised(misfit, units, typical, width)
+        best = minimize_scalar(
+            lambda at: total(np.exp([at])), bounds=LOG_JUMP, method="bounded", options={"xatol": 1e-3}
+        )
+        return float(np.exp(best.x))
+
+    def conjugate(at: Floats, means: Drift = drift) -> Floats:
+        return np.concatenate([case.misfit_of_jump(means, float(at[0])) for case in cases])
+
+    def normal(at: Floats) -> Floats:
+        return np.concatenate([case.misfit_if_normal(drift, float(at[0])) for case in cases])
+
+    jump = likeliest(conjugate)
+    further = replace(drift, pull=min(drift.pull + pull_error, 1.0))
+    (error,) = _standard_errors(conjugate, units, _look(cases), np.array([jump]), width, [(0.0, None)])
+    others = likeliest(normal) - jump, likeliest(lambda at: conjugate(at, further)) - jump
+    return jump, float(np.hypot(error, np.hypot(*others)))
+
+
+def _with_means(at: Floats) -> Drift:
+    pull, fade, trend = at.tolist()
+    return Drift(pull=pull, fade=fade, trend=trend)
+
+
+def _look(cases: Sequence[_Case]) -> NDArray[np.intp]:
+    """Which look each pair is of."""
+    return np.repeat(np.arange(len(cases)), [case.looks.x.size for case in cases])
+
+
+def _dispersion(cases: Sequence[_Case]) -> Floats:
+    """By how much each second look varies more than the channel says: more, the more is known about it."""
+    units = np.concatenate([case.looks.multiplicity for case in cases])
+    jumps = float(units @ np.concatenate([case.variance_ahead(TYPICAL) for case in cases])) / float(units.sum())
+    expected = np.concatenate([1.0 + jumps / case.channel.noise(case.looks.future) ** 2 for case in cases])
+    found = np.concatenate([case.squared_error(TYPICAL) for case in cases])
+    return np.asarray(expected * max(1.0, float(units @ (found / expected)) / float(units.sum())))
+
+
+def _between(offsets: Floats) -> float:
+    """The variance of what is common to all units of a look, from the offset of each look and one typical look."""
+    return float((LOOK**2 + ((offsets - offsets.mean()) ** 2).sum()) / offsets.size)
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """A table of pairs, and the posteriors of its first look: weights [d, k] of distinct (x, known) on atoms [k]."""
+
+    looks: Looks
+    channel: Channel
+    prior: Prior
+    variance: float
+    weights: Floats
+    which: NDArray[np.intp]
+    atoms: Floats
+
+    @classmethod
+    def of(cls, looks: Looks, estimator: Estimator) -> _Case:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OutsideTrainingRange)
+            rule = estimator(coarsened(looks.tally))
+        if rule.prior is None:
+            raise InputError(f"{rule.method} estimates without a prior, so it cannot say how thetas move: use another")
+        prior = _atoms(rule.prior, looks.channel)
+        first, which = distinct_rows(looks.x, looks.known)
+        after = posterior(prior, looks.x[first], looks.known[first], channel=looks.channel)
+        assert isinstance(after, DiscretePosterior)
+        return cls(
+            looks,
+            looks.channel.next_look,
+            prior,
+            coordinate_variance(prior, looks.channel),
+            after.weights,
+            which,
+            after.atoms,
+        )
+
+    @property
+    def natural_spread(self) -> float:
+        """The deviation of the natural parameter between units, as far as it is finite."""
+        eta = self.channel.natural(self.prior.atoms)
+        finite = np.isfinite(eta)
+        weights = self.prior.weights[finite] / self.prior.weights[finite].sum()
+        return max(float(np.sqrt(weights @ (eta[finite] - weights @ eta[finite]) ** 2)), 1e-9)
+
+    def moments(self, drift: Drift) -> tuple[Floats, Floats, Floats]:
+        """Of the next theta given each pair's first look: its mean, its variance without jumps, and where they add.
+
+        The last is the chance of a jump times the variance that one unit of it in the stable coordinate is worth.
+        """
+        to = drift.kept(self.atoms, self.prior.mean, self.channel)
+        kept = self.weights @ to
+        afresh = drift.shifted(self.prior.atoms, self.channel)
+        new = self.prior.weights @ afresh
+        r = drift.renewal
+        mean = np.clip((1.0 - r) * kept + r * new, *self.channel.inside)
+        within = (1.0 - r) * (self.weights @ to**2 - kept**2) + r * (self.prior.weights @ (afresh - new) ** 2)
+        between = r * (1.0 - r) * (kept - new) ** 2
+        worth = (1.0 - r) * self.channel.variance(np.clip(kept, *self.channel.inside), np.asarray(1.0))
+        return mean[self.which], np.maximum(within + between, 0.0)[self.which], worth[self.which]
+
+    def offset(self, drift: Drift) -> float:
+        """How much further the natural parameter of all units moved in this look, in its deviations between units."""
+        mean, m = self.moments(drift)[0], self.looks.multiplicity
+        worth = self.channel.variance(mean, np.asarray(1.0))
+        slope = worth * self.channel.derivatives(self.looks.y, mean, self.looks.future)[0]
+        return float(m @ slope) / float(m @ (worth / self.channel.noise(self.looks.future) ** 2)) / self.natural_spread
+
+    def misfit_of_mean(self, drift: Drift) -> Floats:
+        """-log p(y | mean of the next theta), for every pair."""
+        return self.channel.deviance(self.looks.y, self.moments(drift)[0], self.looks.future)
+
+    def squared_error(self, drift: Drift) -> Floats:
+        """Squared errors over what the channel makes of them."""
+        mean = self.moments(drift)[0]
+        error = self.looks.y - self.channel.mean(mean, self.looks.future)
+        return np.asarray(error**2 / self.channel.variance(mean, self.looks.future))
+
+    def variance_ahead(self, drift: Drift) -> Floats:
+        """The variance of the next theta given each pair's first look, in the stable coordinate."""
+        mean, variance, worth = self.moments(drift)
+        variance = variance + worth * drift.jump * self.variance
+        return np.asarray(variance / self.channel.variance(mean, np.asarray(1.0)))
+
+    def misfit_of_jump(self, drift: Drift, jump: float) -> Floats:
+        """-log p(y | x) for every pair, if the next theta has the conjugate law of its mean and variance."""
+        spread = np.sqrt(self.variance_ahead(replace(drift, jump=jump)))
+        mean = self.moments(drift)[0]
+        return -self.channel.log_around(self.looks.y, self.looks.future, mean, np.maximum(spread, 1e-9))
+
+    def misfit_if_normal(self, drift: Drift, jump: float) -> Floats:
+        """-log p(y | x) for every pair, if y were normal with its mean and variance."""
+        mean = self.moments(drift)[0]
+        spread = self.variance_ahead(replace(drift, jump=jump)) + self.channel.noise(self.looks.future) ** 2
+        variance = self.channel.variance(mean, np.asarray(1.0)) * spread
+        error = self.channel.mle(self.looks.y, self.looks.future) - mean
+        return np.asarray(0.5 * (np.log(variance) + error**2 / variance))
+
+
+def _penalised(
+    misfit: Callable[[Floats], Floats], units: Floats, typical: Floats, spread: Floats
+) -> Callable[[Floats], float]:
+    """The misfit of all units, and how far the parameters are from typical ones."""
+    return lambda at: float(units @ misfit(at)) + 0.5 * float((((at - typical) / spread) ** 2).sum())
+
+
+def _standard_errors(
+    misfit: Callable[[Floats], Floats],
+    units: Floats,
+    look: NDArray[np.intp],
+    at: Floats,
+    spread: Floats,
+    bounds: Sequence[tuple[float | None, float | None]],
+) -> Floats:
+    """Sandwiches: H^-1 (sum of g g' + P) H^-1, slopes g of each pair, bend H of all, P of the typical values.
+
+    Slopes are summed over looks first, where this gives more: units of one look share the prior that was fitted to it.
+    """
+    step = 1e-3 * spread
+    low = np.array([-np.inf if end is None else end for end, _ in bounds])
+    high = np.array([np.inf if end is None else end for _, end in bounds])
+    at, moves = np.clip(at, low + 2 * step, high - 2 * step), np.diag(step)
+    slopes = np.stack([(misfit(at + one) - misfit(at - one)) / (2 * one.sum()) for one in moves])
+    bend = np.array(
+        [
+            units @ (misfit(at + a + b) - misfit(at + a - b) - misfit(at - a + b) + misfit(at - a - b))
+            for a in moves
+            for b in moves
+        ]
+    ).reshape(at.size, at.size) / (4 * np.outer(step, step))
+    prior = np.diag(1.0 / spread**2)
+    inverse = np.linalg.pinv(bend + prior)
+    by_look = np.stack([np.bincount(look, units * slope) for slope in slopes])
+    by_look -= by_look.mean(axis=1, keepdims=True)
+    of_units, of_looks = (
+        (slopes * units) @ slopes.T,
+        by_look @ by_look.T * by_look.shape[1] / max(by_look.shape[1] - 1, 1),
+    )
+    variances = [np.diag(inverse @ (meat + prior) @ inverse) for meat in (of_units, of_looks)]
+    return np.asarray(np.sqrt(np.maximum(*variances)))

@@ -1,0 +1,57 @@
+"""`ebformer drift`, and predictions that use what it learnt."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import ebformer as eb
+from ebformer.cli import ebformer
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    theta = rng.gamma(1.0, 8.0, 600)
+    games = rng.integers(20, 82, 600) / 50
+    later = 0.75 * theta + 0.25 * 8.0
+    table = {"season": np.arange(600) % 2, "x": rng.poisson(theta * games), "gp": games, "y": rng.poisson(later)}
+    path = tmp_path_factory.mktemp("history") / "history.csv"
+    pl.DataFrame(table).write_csv(path)
+    return path
+
+
+def test_what_the_command_learns_is_what_python_learns(history: Path, tmp_path: Path) -> None:
+    saved, drawn = tmp_path / "drift.json", tmp_path / "drift.png"
+    arguments = ["drift", str(history), "--before", "x", "--after", "y", "--exposure-before", "gp", "--look", "season"]
+    done = CliRunner().invoke(ebformer, [*arguments, "--method", "gamma", "-o", str(saved), "--figure", str(drawn)])
+    assert done.exit_code == 0, done.output
+    rows = pl.read_csv(history)
+    looks = [eb.Looks.of(one["x"], one["y"], exposure=one["gp"]) for one in rows.partition_by("season")]
+    assert eb.Drift.load(saved) == eb.Drift.learn(looks, "gamma")
+    assert len(done.stdout.strip().splitlines()) == 2
+    assert drawn.stat().st_size > 0
+
+
+def test_shrink_and_estimate_predict_with_a_drift(history: Path, tmp_path: Path) -> None:
+    drift = eb.Drift(pull=0.3, jump=0.2)
+    drift.save(tmp_path / "drift.json")
+    rows = pl.read_csv(history)
+    found = eb.shrink(rows, count="x", exposure="gp", method="gamma", future=1.0, drift=drift)
+    rule = eb.estimator("gamma")(eb.Tally.of(rows["x"], exposure=rows["gp"]))
+    ahead = rule.predict(rows["x"][:5], exposure=rows["gp"][:5], future=1.0, drift=drift)
+    np.testing.assert_allclose(found["predicted"][:5], ahead.mean, rtol=1e-3)
+    arguments = ["estimate", str(history), "--count", "x", "--exposure", "gp", "--method", "gamma", "--future", "1"]
+    out = tmp_path / "out.csv"
+    done = CliRunner().invoke(ebformer, [*arguments, "--drift", str(tmp_path / "drift.json"), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    np.testing.assert_allclose(pl.read_csv(out)["predicted"], found["predicted"], rtol=1e-9)
+    plain = eb.shrink(rows, count="x", exposure="gp", method="gamma", future=1.0)
+    np.testing.assert_allclose(found["predicted_still"], plain["predicted"], rtol=1e-9)
+
+
+def test_a_drift_asks_for_a_future(history: Path) -> None:
+    with pytest.raises(eb.InputError, match="future="):
+        eb.shrink(pl.read_csv(history), count="x", drift="typical")

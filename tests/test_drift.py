@@ -1,0 +1,176 @@
+"""How rates move: the law of the next theta, what a simulated league teaches, what earlier looks are worth."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ebformer as eb
+from ebformer.channels import POISSON, channel_named
+from ebformer.channels.base import Channel, Floats
+from ebformer.drift import PARAMETERS
+from ebformer.prior import AnyPrior
+from ebformer.ranking import cells, expected_rank
+from ebformer.rule import BayesRule
+
+LEAGUE = eb.GammaPrior(1.2, 0.12)
+PRIORS: list[tuple[Channel, AnyPrior, list[float], float]] = [
+    (POISSON, LEAGUE, [0, 3, 30], 1.0),
+    (POISSON, eb.Prior([0.0, 2.0, 8.0], [0.3, 0.4, 0.3]), [0, 3, 9], 2.0),
+    (channel_named("binomial"), eb.BetaPrior(8.0, 20.0), [0, 9, 30], 30.0),
+    (channel_named("normal"), eb.NormalPrior(1.0, 2.0), [-1.0, 0.3, 4.0], 0.5),
+]
+
+
+def step(theta: Floats, drift: eb.Drift, prior: AnyPrior, channel: Channel, rng: np.random.Generator) -> Floats:
+    """The next thetas, drawn as the model says and not as the package computes."""
+    kept = drift.kept(theta, prior.mean, channel)
+    jumped = channel.around(kept, np.full(theta.size, max(drift.spread(prior, channel), 1e-9))).sample(1, rng)[:, 0]
+    afresh = drift.shifted(prior.draw(theta.size, rng), channel)
+    return np.where(rng.random(theta.size) < drift.renewal, afresh, jumped)
+
+
+def season(n: int, drift: eb.Drift, rng: np.random.Generator) -> eb.Looks:
+    theta = LEAGUE.draw(n, rng)
+    return eb.Looks.of(rng.poisson(theta), rng.poisson(step(theta, drift, LEAGUE, POISSON, rng)))
+
+
+@pytest.mark.parametrize(("channel", "prior", "x", "known"), PRIORS)
+def test_no_drift_is_todays_prediction(channel: Channel, prior: AnyPrior, x: list[float], known: float) -> None:
+    rule = BayesRule("oracle", prior, channel=channel)
+    plain, still = rule.predict(x, known, known), rule.predict(x, known, known, drift=eb.Drift.none())
+    assert np.array_equal(plain.mean, still.mean)
+    assert np.array_equal(plain.quantile(0.9), still.quantile(0.9))
+
+
+@pytest.mark.parametrize(("channel", "prior", "x", "known"), PRIORS)
+def test_the_mean_is_pulled_by_its_share(channel: Channel, prior: AnyPrior, x: list[float], known: float) -> None:
+    drift = eb.Drift(pull=0.3, jump=0.2)
+    now = eb.Drift.none().posterior(prior, x, known, channel=channel).mean
+    then = drift.moved(drift.posterior(prior, x, known, channel=channel), prior, channel).mean
+    assert then == pytest.approx(0.7 * now + 0.3 * prior.mean, rel=2e-3)
+
+
+@pytest.mark.parametrize(("channel", "prior", "x", "known"), PRIORS)
+def test_predictions_are_those_of_simulated_units(
+    channel: Channel, prior: AnyPrior, x: list[float], known: float
+) -> None:
+    rng = np.random.default_rng(0)
+    drift = eb.Drift(pull=0.2, fade=0.9, jump=0.3, trend=0.1)
+    after = drift.posterior(prior, x[1:2], known, channel=channel)
+    theta = step(after.sample(40_000, rng)[0], drift, prior, channel, rng)
+    y = channel.draw(theta, np.full(theta.size, known), rng)
+    ahead = drift.predictive(prior, x[1:2], known, known, channel=channel)
+    assert ahead.mean[0] == pytest.approx(y.mean(), abs=5 * y.std() / 200)
+    for level in (0.1, 0.5, 0.9):
+        at = float(np.quantile(y, level))
+        assert float(ahead.cdf(at)[0]) == pytest.approx(np.mean(y <= at), abs=0.02)
+
+
+def test_effects_in_other_units_move_alike() -> None:
+    normal, drift = channel_named("normal"), eb.Drift(pull=0.2, fade=0.9, jump=0.3)
+    one = drift.predictive(eb.NormalPrior(1.0, 2.0), 3.0, 0.5, 0.4, channel=normal)
+    two = drift.predictive(eb.NormalPrior(-3.0, 6.0), -9.0, 1.5, 1.2, channel=normal)
+    assert two.mean == pytest.approx(-3 * one.mean, rel=1e-6)
+    assert two.variance == pytest.approx(9 * one.variance, rel=1e-6)
+
+
+def test_rates_of_zero_come_to_life_and_intervals_hold_what_they_say() -> None:
+    prior = eb.Prior([0.0, 10.0], [0.5, 0.5])
+    ahead = eb.Drift(pull=0.2, jump=0.3).predictive(prior, [0, 9], channel=POISSON)
+    assert float(ahead.pmf(0)[0]) < 0.9 < float(ahead.pmf(0)[0]) + 0.25
+    low, high = ahead.interval(0.9)
+    for unit in (0, 1):
+        held = float(ahead.cdf(high)[unit, unit] - ahead.cdf(low - 1)[unit, unit])
+        shorter = float(ahead.cdf(high - 1)[unit, unit] - ahead.cdf(low - 1)[unit, unit])
+        assert held >= 0.9 > shorter or high[unit] == low[unit]
+
+
+@pytest.mark.parametrize("truth", [eb.Drift(0.2, 1.0, 0.3, 0.0), eb.Drift(0.1, 0.9, 0.5, -0.1)])
+def test_a_simulated_league_teaches_its_drift(truth: eb.Drift) -> None:
+    rng = np.random.default_rng(1)
+    learnt = eb.Drift.learn([season(1500, truth, rng) for _ in range(5)], "gamma")
+    assert learnt.errors is not None
+    for name in PARAMETERS:  # three standard errors, not two: one of eight comparisons misses two now and then
+        assert abs(getattr(learnt, name) - getattr(truth, name)) < 3 * learnt.errors[name], name
+    last = season(4000, truth, rng)
+    rule = eb.estimator("gamma")(last.tally)
+    x, at = np.unique(last.x, return_inverse=True)
+    low, high = rule.predict(x, drift=learnt).interval(0.9)
+    covered = np.average((last.y >= low[at]) & (last.y <= high[at]), weights=last.multiplicity)
+    assert 0.88 < covered < 0.92
+
+
+def test_without_drift_learning_costs_next_to_nothing() -> None:
+    rng = np.random.default_rng(2)
+    learnt = eb.Drift.learn([season(1000, eb.Drift.none(), rng) for _ in range(3)], "gamma")
+    last = season(4000, eb.Drift.none(), rng)
+    rule = eb.estimator("gamma")(last.tally)
+
+    def error(drift: eb.Drift) -> float:
+        return (
+            float(np.average((rule.predict(last.x, drift=drift).mean - last.y) ** 2, weights=last.multiplicity)) ** 0.5
+        )
+
+    assert error(learnt) < 1.01 * error(eb.Drift.none())
+
+
+def test_short_histories_are_typical() -> None:
+    learnt = eb.Drift.learn(eb.Looks.of([3, 0, 5], [2, 1, 4]), "gamma")
+    assert learnt.pull == pytest.approx(eb.Drift.typical().pull, abs=0.05)
+    assert learnt.jump == pytest.approx(eb.Drift.typical().jump, abs=0.1)
+
+
+def test_three_looks_beat_two_and_two_beat_one() -> None:
+    rng = np.random.default_rng(3)
+    drift = eb.Drift(pull=0.2, jump=0.2)
+    theta = [LEAGUE.draw(3000, rng)]
+    for _ in range(3):
+        theta.append(step(theta[-1], drift, LEAGUE, POISSON, rng))
+    looks = [rng.poisson(each).astype(float) for each in theta]
+    rule = eb.estimator("gamma")(eb.Tally.of(looks[2].astype(int)))
+    errors = []
+    for first in (2, 1, 0):
+        after = rule.posterior(looks[2], drift=drift, earlier=[(looks[k], 1.0) for k in range(first, 2)])
+        errors.append(np.mean((after.mean - theta[2]) ** 2))
+    assert errors[0] > 1.05 * errors[1] > 1.05 * errors[2] / 1.05
+
+
+def test_a_unit_without_earlier_looks_is_answered_as_ever_and_one_without_drift_adds_up() -> None:
+    rule = BayesRule("oracle", eb.Prior([1.0, 4.0], [0.5, 0.5]))
+    unseen = rule.posterior([2, 3], drift=eb.Drift.typical(), earlier=[(np.nan, 1.0)])
+    assert unseen.mean == pytest.approx(rule([2, 3]))
+    both = rule.posterior([2], drift=eb.Drift.none(), earlier=[(3, 1.0)])
+    assert both.mean == pytest.approx(rule([5], exposure=2.0))
+
+
+def test_ranks_of_the_next_season_lie_closer_together() -> None:
+    rule = eb.estimator("gamma")(
+        eb.Tally.of(np.random.default_rng(0).poisson(LEAGUE.draw(200, np.random.default_rng(1))))
+    )
+    x = np.array([0, 10, 60])
+    now, then = (
+        expected_rank(cells([law], np.ones(3, dtype=np.int64)), np.ones(3, dtype=np.int64))
+        for law in (rule.posterior(x), rule.next(x, drift=eb.Drift.typical()))
+    )
+    assert now[2] < then[2] < then[1] < then[0] < now[0]
+
+
+def test_a_drift_survives_being_written_down(tmp_path: Path) -> None:
+    drift = eb.Drift.learn(eb.Looks.of([3, 0, 5, 2], [2, 1, 4, 6]), "gamma")
+    drift.save(tmp_path / "drift.json")
+    again = eb.Drift.load(tmp_path / "drift.json")
+    assert (again, again.errors, again.pairs) == (drift, drift.errors, 4)
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(eb.InputError, match="is not a saved drift"):
+        eb.Drift.load(tmp_path / "other.json")
+
+
+def test_offenders_are_named() -> None:
+    with pytest.raises(eb.InputError, match=r"the pull of a drift is 1\.5"):
+        eb.Drift(pull=1.5)
+    with pytest.raises(eb.InputError, match="3 units and the second 2"):
+        eb.Looks.of([1, 2, 3], [1, 2])
+    rule = eb.estimator("gamma")(eb.Tally.of([1, 2, 9]))
+    with pytest.raises(eb.InputError, match="give drift="):
+        rule.predict(3, earlier=[(2, 1.0)])
