@@ -180,7 +180,7 @@ def test_levels_outside_the_unit_interval_are_refused(prior: Prior | GammaPrior,
 
 @pytest.mark.parametrize("prior", [GAMMAS[0], Prior([0.0, 1.0], [0.5, 0.5])])
 def test_every_rate_exceeds_a_negative_one_and_none_is_compared_with_nan(prior: Prior | GammaPrior) -> None:
-    with pytest.raises(InputError, match="the rate to exceed is 'one': give numbers"):
+    with pytest.raises(InputError, match="the number to exceed is 'one': give numbers"):
         posterior(prior, 1).exceeds("one")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="the level of a quantile is 'half': give numbers"):
         posterior(prior, 1).quantile("half")  # type: ignore[arg-type]

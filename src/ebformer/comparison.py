@@ -21,10 +21,6 @@ from ebformer.tally import Tally
 FOLDS = 5
 MOST_UNITS = 1_000_000
 """Larger tables are compared on a million units drawn from their tally."""
-ASSUMPTION = (
-    "Thinning makes the parts of a count independent only if counts are Poisson given the rate; "
-    "bursty counts flatter the methods that shrink least."
-)
 
 
 @dataclass(frozen=True)

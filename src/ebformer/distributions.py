@@ -235,14 +235,14 @@ def probabilities(q: ArrayLike) -> Floats:
 
 
 def thresholds(c: ArrayLike) -> Floats:
-    """Numbers that rates can be compared with, or an `InputError` where one is NaN.
+    """Numbers that thetas can be compared with, or an `InputError` where one is NaN.
 
     >>> thresholds([-1, 0.5]).tolist()
     [-1.0, 0.5]
     """
-    levels = _numbers(c, "the rate to exceed")
+    levels = _numbers(c, "the number to exceed")
     if np.isnan(levels).any():
-        raise InputError("the rate to exceed is nan: give a number")
+        raise InputError("the number to exceed is nan: give a number")
     return levels
 
 

@@ -22,7 +22,8 @@ LARGEST_WHOLE = 2**53
 class Words:
     """What people call x, what is known, and theta, one and several; `ask_x` and `ask_known` say what to give.
 
-    `scale` is what a change of theta is measured by (`Channel.scale`).
+    `seen` tells of one observation, as {x} of the column {name} and {known} of the column {unit}; `scale` is what a
+    change of theta is measured by (`Channel.scale`).
     """
 
     x: str
@@ -33,6 +34,7 @@ class Words:
     thetas: str
     ask_x: str
     ask_known: str
+    seen: str
     scale: str = "itself"
 
 
@@ -41,8 +43,9 @@ class Advice:
     """What the model check says of observations that this channel, with any prior, does not explain.
 
     `narrow`: they vary too little. `wide`: they vary too much where little is known and too little where much is.
-    `misfit`: anything else. `no_zeros`: no unit shows a 0 though about {zeros} are expected; None where that is no sign
-    of trouble.
+    `misfit`: anything else. `parts`: what makes the parts of an observation independent (`Channel.split`), and what
+    happens where it does not hold. `no_zeros`: no unit shows a 0 though about {zeros} are expected; None where that is
+    no sign of trouble.
     """
 
     fits: str
@@ -50,6 +53,7 @@ class Advice:
     wide: str
     misfit: str
     trend: str
+    parts: str
     no_zeros: str | None = None
 
 

@@ -40,6 +40,7 @@ class Binomial(Channel):
         thetas="probabilities",
         ask_x="give whole numbers from 0 to the number of trials",
         ask_known="give whole numbers of at least 1",
+        seen="{x} {name} out of {known} {unit}",
     )
     advice = Advice(
         fits="binomial with a mixing distribution fits",
@@ -55,6 +56,10 @@ class Binomial(Channel):
         trend=(
             "units with more trials have {direction} probabilities: "
             "the number of trials tells about the unit, so estimates of units with few trials lean the wrong way"
+        ),
+        parts=(
+            "Trials dealt out at random make independent parts only if the trials of a unit do not go together; "
+            "where they do, methods that shrink least are flattered."
         ),
     )
     domain = (0.0, 1.0)

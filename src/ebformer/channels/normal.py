@@ -34,6 +34,7 @@ class Normal(Channel):
         thetas="true effects",
         ask_x="give finite numbers",
         ask_known="give positive finite numbers",
+        seen="{name} {x} with {unit} {known}",
         scale="its standard error",
     )
     advice = Advice(
@@ -47,6 +48,10 @@ class Normal(Channel):
         trend=(
             "units with smaller standard errors have {direction} effects: "
             "the precision tells about the unit, so estimates of imprecise units lean the wrong way"
+        ),
+        parts=(
+            "Noise that is added to split an effect makes independent parts only if the standard errors are right; "
+            "where they are too small, methods that shrink least are flattered."
         ),
     )
     column = "effect"

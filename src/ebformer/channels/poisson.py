@@ -50,6 +50,7 @@ class Poisson(Channel):
         thetas="rates",
         ask_x="give whole numbers of at least 0",
         ask_known="give positive finite numbers",
+        seen="{x} {name} in {known} {unit}",
     )
     advice = Advice(
         fits="Poisson with a mixing distribution fits",
@@ -65,6 +66,10 @@ class Poisson(Channel):
         trend=(
             "units with more exposure have {direction} rates: "
             "fit units of like exposure apart (a group column), or check what the exposure measures"
+        ),
+        parts=(
+            "Thinning makes the parts of a count independent only if counts are Poisson given the rate; "
+            "bursty counts flatter the methods that shrink least."
         ),
         no_zeros=(
             "no unit has count 0 though about {zeros:,.0f} are expected: if such units were left out, add them, "

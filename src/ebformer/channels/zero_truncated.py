@@ -40,6 +40,7 @@ class ZeroTruncated(Channel):
         thetas="rates",
         ask_x="give whole numbers of at least 1",
         ask_known="give positive finite numbers",
+        seen=poisson.Poisson.words.seen,
     )
     advice = Advice(
         fits="zero-truncated Poisson with a mixing distribution fits",
@@ -50,6 +51,7 @@ class ZeroTruncated(Channel):
             "is an exposure column missing, do groups differ (a group column), or are the counts capped?"
         ),
         trend=poisson.Poisson.advice.trend,
+        parts="Counts without zeros cannot be split in parts that are independent.",
     )
     domain = (0.0, np.inf)
     inside = (1e-100, np.inf)

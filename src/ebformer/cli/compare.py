@@ -15,8 +15,8 @@ from ebformer.cli import options, terminal
 def command(file: str, named: options.NamedColumns, methods: str | None, seed: int) -> None:
     """Find the method that predicts best on FILE, by five-fold thinning.
 
-    Every event is put into one of five parts at random. Each method is fitted to four parts and predicts the fifth.
-    The methods are listed best first, with
+    Every event (or trial, or effect) is put into one of five parts at random. Each method is fitted to four parts and
+    predicts the fifth. The methods are listed best first, with
 
     \b
     risk            estimated mean squared error of rates, exposure-weighted
@@ -32,7 +32,7 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
     """
     import numpy as np
 
-    from ebformer.comparison import ASSUMPTION, compare, margin
+    from ebformer.comparison import compare, margin
     from ebformer.estimators.catalogue import find, serving
     from ebformer.tables.files import open_table
     from ebformer.tables.observations import observe
@@ -60,7 +60,7 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
     )
     if len(taking_part) > 1:
         options.say(f"{taking_part[0].method} predicts best on these {tally.n:,} units{margin(scores)}")
-    options.say(ASSUMPTION)
+    options.say(tally.channel.advice.parts)
     options.say_missing(observations.missing, "left out")
     refused: dict[str, list[str]] = {}
     for score in scores:

@@ -57,6 +57,10 @@ class Estimator(ABC):
     def fit(self, tally: Tally) -> Rule:
         """The method itself. The tally is in natural units, unless units differ and `unequal_known` is promised."""
 
+    def remark_on(self, channel: Channel) -> str | None:
+        """What a reader of its answers in this channel should know."""
+        return self.remark
+
     def in_units(self, scale: float) -> Self:
         """This method for theta / scale: an option that bounds theta is divided by it. Most have none."""
         return self

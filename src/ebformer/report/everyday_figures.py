@@ -9,6 +9,8 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from ebformer.bayes import marginal_cdf
+from ebformer.channels import POISSON
+from ebformer.channels.base import Channel
 from ebformer.distributions import Floats
 from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior
 from ebformer.report.cells import percent
@@ -27,32 +29,40 @@ IN_VIEW = 0.999
 
 
 def shrinkage(tally: Tally, rule: Rule, unit: str = "rate", level: float = 0.9) -> Figure:
-    """Raw rate x / t against estimate, the area of a point in proportion to the units it stands for.
+    """What each unit's own observation says, such as x / t, against the estimate; areas go with units.
 
     Each axis ends where its numbers do: one claim in three months is four a year, far beyond every estimate.
     """
-    raw = tally.values / tally.known
-    estimate = rule(tally.values, tally.known if tally.exposure is not None else None)
+    raw = tally.channel.mle(tally.x, tally.known)
+    estimate = rule(tally.x, tally.known)
     area = 8 + 250 * tally.multiplicity / max(tally.multiplicity.max(), 20)
     with house_style():
         figure, axes = subplots()
-        right, top = 1.05 * float(raw.max() or estimate.max() or 1.0), 1.05 * float(estimate.max() or 1.0)
-        end = max(right, top)
-        axes.plot([0, end], [0, end], color=INK, linewidth=1, linestyle=(0, (4, 3)), label="no shrinkage")
-        if rule.prior is not None and tally.exposure is None:
-            low, high = rule.posterior(tally.values).interval(level)
+        shown = [estimate]
+        if rule.prior is not None and tally.common is not None:
+            low, high = rule.posterior(tally.x, tally.known).interval(level)
             axes.fill_between(raw, low, high, color=BLUE, alpha=0.18, linewidth=0, label=f"{percent(level)} interval")
-            top = max(top, 1.05 * float(high.max()))
+            shown += [low, high]
+        across, up = _view(raw, tally.channel), _view(np.concatenate(shown), tally.channel)
+        ends = [min(across[0], up[0]), max(across[1], up[1])]
+        axes.plot(ends, ends, color=INK, linewidth=1, linestyle=(0, (4, 3)), label="no shrinkage", zorder=0)
         axes.scatter(raw, estimate, s=area, color=BLUE, alpha=0.65, linewidth=0)
-        axes.set(xlim=(-0.02 * right, right), ylim=(-0.02 * top, top))
+        axes.set(xlim=across, ylim=up)
         axes.set(xlabel=f"raw {_shortened(unit)}", ylabel=f"estimated {_shortened(unit)}")
         axes.set_title(f"Shrinkage by {rule.method}")
         axes.legend(loc="lower right")  # a high raw rate seldom has a low estimate
         return figure
 
 
-def mixing(prior: AnyPrior, unit: str = "rate") -> Figure:
-    """The estimated distribution of the hidden rates: its mass, and the cumulative distribution above it."""
+def _view(numbers: Floats, channel: Channel) -> tuple[float, float]:
+    """Where an axis of thetas begins and ends: at the lowest possible one, if there is one, and beyond the others."""
+    first, last = (channel.domain[0] if np.isfinite(channel.domain[0]) else float(numbers.min())), float(numbers.max())
+    spread = (last - first) or abs(last) or 1.0
+    return first - 0.02 * spread, max(last, first + spread) + 0.05 * spread
+
+
+def mixing(prior: AnyPrior, unit: str = "rate", channel: Channel = POISSON) -> Figure:
+    """The estimated distribution of the hidden thetas: its mass, and the cumulative distribution above it."""
     with house_style():
         figure, axes = subplots()
         if isinstance(prior, ConjugatePrior):
@@ -61,15 +71,18 @@ def mixing(prior: AnyPrior, unit: str = "rate") -> Figure:
             weights = np.full(atoms.size, 1 / atoms.size)
         else:
             atoms, weights = prior.atoms, prior.weights
+        below = np.cumsum(weights)
+        begin, end = (float(atoms[min(int(np.searchsorted(below, q)), atoms.size - 1)]) for q in (1 - IN_VIEW, IN_VIEW))
+        begin = channel.domain[0] if np.isfinite(channel.domain[0]) else begin
         if atoms.size > FEW_ATOMS:
-            end = float(atoms[np.searchsorted(np.cumsum(weights), IN_VIEW)] or atoms[-1])
-            bars = np.linspace(0.0, end, 51)
+            end = end if end > begin else float(atoms[-1])
+            bars = np.linspace(begin, end, 51)
             if isinstance(prior, GridPrior):  # spread over its cells: atoms that fall into some bars only make a comb
-                share = np.diff(np.interp(bars, prior.edges, np.append(0.0, np.cumsum(weights))))
+                share = np.diff(np.interp(bars, prior.edges, np.append(0.0, below)))
             else:
                 share = np.histogram(atoms, bars, weights=weights)[0]
-            axes.bar(bars[:-1], share, width=bars[1], align="edge", color=GREEN, alpha=0.7)
-            axes.set_xlim(-0.02 * end, 1.02 * end)
+            axes.bar(bars[:-1], share, width=bars[1] - bars[0], align="edge", color=GREEN, alpha=0.7)
+            axes.set_xlim(begin - 0.02 * (end - begin), end + 0.02 * (end - begin))
         else:
             markers, stems, base = axes.stem(atoms, weights, basefmt=" ")
             stems.set(color=GREEN, linewidth=2, alpha=0.8)
@@ -79,7 +92,7 @@ def mixing(prior: AnyPrior, unit: str = "rate") -> Figure:
         axes.set_ylim(bottom=0)
         cumulative = axes.twinx()
         cumulative.step(
-            np.append(0.0, atoms), np.append(0.0, np.cumsum(weights)), where="post", color=MUTED, linewidth=1.2
+            np.append(min(begin, atoms[0]), atoms), np.append(0.0, below), where="post", color=MUTED, linewidth=1.2
         )
         cumulative.set(ylim=(0, 1.02))
         cumulative.set_ylabel("cumulative share", color=MUTED)
@@ -96,24 +109,29 @@ def rootogram(tally: Tally, rule: Rule) -> Figure:
         return figure
 
 
-def calibration(pit: Floats) -> Figure:
+def calibration(pit: Floats, xs: str = "counts") -> Figure:
     """The masses of equal cells of the randomised probability integral transform: flat where the model fits."""
     with house_style():
         figure, axes = subplots()
         edges = np.linspace(0, 1, pit.size + 1)
         axes.bar(edges[:-1], pit * pit.size, width=1 / pit.size, align="edge", color=BLUE, alpha=0.6, linewidth=0)
         axes.axhline(1.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-        axes.set(xlabel="randomised PIT of the counts", ylabel="density", title="Calibration", xlim=(0, 1))
+        axes.set(xlabel=f"randomised PIT of the {xs}", ylabel="density", title="Calibration", xlim=(0, 1))
         axes.set_ylim(0, max(1.5, 1.1 * float(pit.max() * pit.size)))
         return figure
 
 
 def _hang(axes: Axes, tally: Tally, rule: Rule) -> None:
-    """Expected counts per value are added up over exposures; at most 60 bars, the rest joined in equal steps."""
+    """Expected frequencies are added up over what is known; at most 60 bars, the rest joined in equal steps."""
     assert rule.prior is not None
-    highest = int(tally.values.max())
-    step = 1 + highest // 60
-    edges = np.arange(0, highest + step + 1, step, dtype=np.float64)
+    channel = tally.channel
+    if channel.whole:
+        highest = int(tally.values.max())
+        step: float = 1 + highest // 60
+        edges = np.arange(0, highest + step + 1, step, dtype=np.float64)
+    else:
+        edges = np.linspace(*_view(tally.x, channel), 41)
+        step = float(edges[1] - edges[0])
     observed = np.histogram(tally.values, bins=edges, weights=tally.multiplicity.astype(float))[0]
     fitted = np.zeros(edges.size - 1)
     exposures, cell = np.unique(tally.known, return_inverse=True)
@@ -125,17 +143,15 @@ def _hang(axes: Axes, tally: Tally, rule: Rule) -> None:
     else:
         share = np.bincount(cell, weights=tally.multiplicity)
     for t, units in zip(exposures, share, strict=True):
-        fitted += units * np.diff(
-            marginal_cdf(rule.prior, tally.channel, edges[1:] - 1, np.full(edges.size - 1, t)), prepend=0.0
-        )
+        fitted += units * np.diff(marginal_cdf(rule.prior, channel, edges - channel.whole, np.full(edges.size, t)))
     fitted = np.sqrt(np.maximum(fitted, 0.0))
-    middle = edges[:-1] + (step - 1) / 2
+    middle = edges[:-1] + (step - channel.whole) / 2
     axes.bar(middle, -np.sqrt(observed), bottom=fitted, width=0.85 * step, color=MUTED, alpha=0.7, linewidth=0)
     axes.plot(middle, fitted, color=RED, marker="o", markersize=2.5, linewidth=1.4, label="model")
     axes.axhline(0.0, color=INK, linewidth=0.8)
-    axes.set(xlabel="count", ylabel="square root of units", title="Does the model fit?")
+    axes.set(xlabel=channel.words.x, ylabel="square root of units", title="Does the model fit?")
     axes.set_ylim(top=1.08 * float(fitted.max()))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=channel.whole, min_n_ticks=1))
     axes.legend(loc="upper right")
 
 

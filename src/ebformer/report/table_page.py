@@ -11,7 +11,7 @@ import numpy as np
 from ebformer import __version__
 from ebformer.binning import coarsened
 from ebformer.check import ENOUGH
-from ebformer.comparison import ASSUMPTION, Score, margin
+from ebformer.comparison import Score, margin
 from ebformer.report import everyday_figures as figures
 from ebformer.report.cells import cell, is_number, percent
 from ebformer.report.page import Page, Picture, Rows, Section
@@ -34,17 +34,17 @@ def table_page(file: str, table: Shrunken, scores: Sequence[Score]) -> Page:
     """The whole page about a file; `scores` compare methods by thinning."""
     columns, tallies = table.fit.columns, table.observations.tallies()
     units = sum(tally.n for tally in tallies.values())
-    events = sum(int(tally.values @ tally.multiplicity) for tally in tallies.values())
-    exposure = sum(float(tally.known @ tally.multiplicity) for tally in tallies.values())
+    words, mean = columns.channel.words, table.observations.tally().mean
+    events = sum(int(tally.values @ tally.multiplicity) for tally in tallies.values() if columns.channel.whole)
     method = next(iter(table.fit.rules.values())).method
     unit, name = _unit(columns), "standard input" if file == "-" else Path(file).name
     return Page(
         title=f"{unit} in {name}",
-        lead=f"Every unit's hidden rate of {unit}, estimated by {method} from {_sources(method, columns.group)}.",
+        lead=f"The hidden {words.theta} of every unit, {unit}, estimated by {method} from {_sources(method, columns)}.",
         facts=[
             ("units", f"{units:,}"),
-            (columns.x, f"{events:,}"),
-            (f"mean {unit}", cell(events / exposure)),
+            *([(columns.x, f"{events:,}")] if columns.channel.whole else []),
+            (f"mean {unit}", cell(mean)),
             ("distinct observations", f"{table.observations.x.size:,}"),
             ("method", method),
             *([("intervals", percent(table.wanted.level))] if _has_intervals(table) else []),
@@ -56,7 +56,7 @@ def table_page(file: str, table: Shrunken, scores: Sequence[Score]) -> Page:
         ],
         sections=[
             *_group_sections(table, tallies),
-            _extremes(table, events / exposure),
+            _extremes(table, mean),
             *([_comparison(scores, columns)] if scores else []),
             _all_rows(table, units),
         ],
@@ -64,11 +64,11 @@ def table_page(file: str, table: Shrunken, scores: Sequence[Score]) -> Page:
     )
 
 
-def _sources(method: str, group: str | None) -> str:
+def _sources(method: str, columns: Columns) -> str:
     """What the estimate of a unit draws on, and what that does to extremes."""
     if method == "mle":
-        return "its own count alone: nothing is shrunk, and noisy extremes stay where they are"
-    units = "all units" if group is None else f"all units of its {group}"
+        return f"its own {columns.channel.words.x} alone: nothing is shrunk, and noisy extremes stay where they are"
+    units = "all units" if columns.group is None else f"all units of its {columns.group}"
     return f"{units} together: noisy extremes move towards what the other units make plausible"
 
 
@@ -91,31 +91,32 @@ def _group_sections(table: Shrunken, tallies: Mapping[str | None, Tally]) -> lis
 
 def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str, notes: list[str]) -> Section:
     rule, check, unit = table.fit.rules[group], table.checks[group], _unit(table.fit.columns)
+    words = tally.channel.words
     shown = [
         Picture(
             inline_svg(figures.shrinkage(coarsened(tally), rule, unit, table.wanted.level), f"Shrinkage{where}"),
-            "Points on the dashed line were left alone; the further off, the more a count was judged to be luck."
+            "Points on the dashed line were left alone; the further off, the more was judged to be luck."
             " The larger a point, the more units share it.",
         )
     ]
     if rule.prior is not None:
         shown += [
             Picture(
-                inline_svg(figures.mixing(rule.prior, unit), f"Estimated prior{where}"),
-                "How the hidden rates are spread over units, as far as the counts can tell.",
+                inline_svg(figures.mixing(rule.prior, unit, tally.channel), f"Estimated prior{where}"),
+                f"How the {words.thetas} are spread over units, as far as the {words.xs} can tell.",
             ),
             Picture(
                 inline_svg(figures.rootogram(tally, rule), f"Fit{where}"),
-                "Bars hang from the fitted curve: those that end below zero mark counts that are more frequent than the"
-                " model says, those that end above it rarer ones.",
+                f"Bars hang from the fitted curve: those that end below zero mark {words.xs} that are more frequent"
+                " than the model says, those that end above it rarer ones.",
             ),
         ]
     if rule.prior is not None and tally.n >= ENOUGH:
         shown.append(
             Picture(
-                inline_svg(figures.calibration(check.pit), f"Calibration{where}"),
-                "Where each count falls in its predicted distribution: flat when the model fits, a hump when it expects"
-                " too much variation, a dip when too little.",
+                inline_svg(figures.calibration(check.pit, words.xs), f"Calibration{where}"),
+                f"Where each {words.x} falls in its predicted distribution: flat when the model fits, a hump when it"
+                " expects too much variation, a dip when too little.",
             )
         )
     # A method without a prior is told of counts that no prior fits, but has nothing that could be said to fit.
@@ -124,14 +125,21 @@ def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str,
 
 
 def _moved(tally: Tally, rule: Rule, columns: Columns) -> str:
-    """The most telling example in one sentence: what became of the highest raw rate."""
-    raw = tally.values / tally.known
+    """The most telling example in one sentence: what became of the highest raw theta."""
+    raw, words = tally.channel.mle(tally.x, tally.known), tally.channel.words
     top = int(raw.argmax())
     estimate = rule(tally.values[top], tally.known[top])
     seen = f"{tally.values[top]:,} {columns.x}"
     if columns.known is not None:
-        seen += f" in {cell(float(tally.known[top]))} {columns.known}, a rate of {cell(float(raw[top]))}"
-    return f"The highest raw rate, {seen}, is estimated at {cell(float(estimate))}."
+        seen = _seen(columns, cell(tally.values[top].item()), cell(float(tally.known[top])))
+        seen += f", a {words.theta} of {cell(float(raw[top]))}" if tally.channel.whole else ""
+    return f"The highest raw {words.theta}, {seen}, is estimated at {cell(float(estimate))}."
+
+
+def _seen(columns: Columns, x: object, known: object) -> str:
+    """One observation in words, by the names of its columns."""
+    unit = columns.role("known") or columns.channel.words.known
+    return columns.channel.words.seen.format(x=x, name=columns.x, known=known, unit=unit)
 
 
 def _extremes(table: Shrunken, mean: float) -> Section:
@@ -143,7 +151,11 @@ def _extremes(table: Shrunken, mean: float) -> Section:
     )
     bottom = [row for row in reversed(lowest) if row not in top]
     rows, columns = top + bottom, table.fit.columns
-    raw = np.array([float(row[columns.x]) / float(row.get(columns.known or "", 1.0) or 1.0) for row in rows])
+    x, known = (
+        np.array([float(row[name]) if name is not None else columns.constant for row in rows], dtype=np.float64)
+        for name in (columns.x, columns.role("known"))
+    )
+    raw = columns.channel.mle(x, known)
     estimate = np.array([float(row["estimate"]) for row in rows])
     with_intervals = _has_intervals(table)
     lower, upper = (
@@ -151,13 +163,14 @@ def _extremes(table: Shrunken, mean: float) -> Section:
     )
     figure = figures.caterpillar(_names(table, rows), raw, estimate, lower, upper, _unit(columns), mean)
     lines = f"lines are {percent(table.wanted.level)} intervals, " if with_intervals else ""
-    caption = f"The highest and lowest estimates; {lines}circles the raw rates; dashed, the mean of all units."
+    theta = columns.channel.words.theta
+    caption = f"The highest and lowest estimates; {lines}circles the raw {theta} of each; dashed, the mean of all units."
     return Section("The extreme units", pictures=[Picture(inline_svg(figure, "Highest and lowest units"), caption)])
 
 
 def _unit(columns: Columns) -> str:
-    """What rates are measured in."""
-    return columns.x + (f" / {columns.known}" if columns.known else "")
+    """What thetas are measured in."""
+    return columns.x + (f" / {columns.role('known')}" if columns.role("known") and columns.channel.whole else "")
 
 
 def _has_intervals(table: Shrunken) -> bool:
@@ -172,7 +185,7 @@ def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
     where it has them.
     """
     columns: Columns = table.fit.columns
-    taken = {columns.x, columns.known, columns.group, *table.fit.new_columns(table.wanted)}
+    taken = {columns.x, columns.role("known"), columns.group, *table.fit.new_columns(table.wanted)}
     free = {
         name: ["" if row[name] is None else str(row[name]) for row in rows] for name in rows[0] if name not in taken
     }
@@ -185,9 +198,10 @@ def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
             return [f"{name} {entry}" for entry in entries]
     for entries in texts.values():
         return entries
-    group, known = columns.group, columns.role("known")
+    group, known, seen = columns.group, columns.role("known"), columns.channel.words.seen
     return [
-        (f"{row[group]}: " if group else "") + f"{row[columns.x]}" + (f" in {row[known]}" if known else "")
+        (f"{row[group]}: " if group else "")
+        + (" ".join(seen.format(x=row[columns.x], name="", known=row[known], unit="").split()) if known else f"{row[columns.x]}")
         for row in rows
     ]
 
@@ -196,8 +210,9 @@ def _comparison(scores: Sequence[Score], columns: Columns) -> Section:
     able = [score for score in scores if score.refusal is None]
     excess, error = (np.array([getattr(score, name) for score in able]) for name in ("excess", "excess_se"))
     figure = figures.comparison([score.method for score in able], excess, error)
-    sentence = f"{able[0].method} predicts held-out parts of these counts best{margin(scores)}. {ASSUMPTION}"
-    weighted = f", in which units count in proportion to {columns.known}" if columns.known else ""
+    words, parts = columns.channel.words, columns.channel.advice.parts
+    sentence = f"{able[0].method} predicts held-out parts of these {words.xs} best{margin(scores)}. {parts}"
+    weighted = f", in which units count by their {columns.role('known')}" if columns.role("known") else ""
     caption = f"Mean squared error above the best method's{weighted}, with 95 % intervals."
     return Section(
         "Which method suits this table", [sentence], [Picture(inline_svg(figure, "Methods compared"), caption)]

@@ -7,24 +7,22 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ebformer.estimators.base import Estimator
+from ebformer.estimators.catalogue import default_method
 from ebformer.prior import Prior
+from ebformer.rule import Rule
 from ebformer.tables.columns import first_few
 from ebformer.tables.fit import Fit
 from ebformer.tables.observations import Observations
 
 FEW = 30
 """A group with fewer rows than this says little about its own prior."""
-ONE_RATE = (
-    "cannot tell the rates of these units apart, since their counts vary no more than those of one rate: "
-    "all get one estimate and intervals without width; take intervals from priorformer"
-)
-"""What a prior of one point means."""
 
 
 def remarks(fit: Fit, observations: Observations, method: Estimator) -> list[str]:
     """All there is to say about what a method made of these observations."""
+    remark = method.remark_on(observations.columns.channel)
     return (
-        ([] if method.remark is None else [method.remark])
+        ([] if remark is None else [remark])
         + (about_few_rows(observations) if method.learns else [])
         + about_bins(fit, observations)
         + about_rules(fit, observations.columns.group)
@@ -62,8 +60,18 @@ def about_rules(fit: Fit, group_column: str | None) -> list[str]:
         if rule.convergence is not None and not rule.convergence.reached:
             doubts.setdefault(f"{rule.method} {rule.convergence}", []).append(name)
         if isinstance(rule.prior, Prior) and len(rule.prior) == 1:
-            doubts.setdefault(f"{rule.method} {ONE_RATE}", []).append(name)
+            doubts.setdefault(_one_theta(rule), []).append(name)
     return with_groups(doubts, group_column)
+
+
+def _one_theta(rule: Rule) -> str:
+    """What a prior of one point means."""
+    words, other = rule.channel.words, default_method(rule.channel)
+    advice = "" if other == rule.method else f"; take intervals from {other}"
+    return (
+        f"{rule.method} cannot tell the {words.thetas} of these units apart, since their {words.xs} vary no more than "
+        f"those of one {words.theta}: all get one estimate and intervals without width{advice}"
+    )
 
 
 def with_groups(sentences: Mapping[str, Sequence[str | None]], group_column: str | None) -> list[str]:

@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from ebformer.channels.base import Channel
 from ebformer.errors import InputError
 from ebformer.estimators.base import EVERY_CHANNEL, Estimator
 from ebformer.estimators.npmle.parts import maximise_by_parts
@@ -36,16 +37,21 @@ class Npmle(Estimator):
     answers_unseen: ClassVar[bool] = True
     unequal_known: ClassVar[bool] = True
 
-    remark: ClassVar[str | None] = (
-        "intervals of npmle are too narrow, since its prior is a handful of points: "
-        "keep its estimates, but take intervals from priorformer or gamma"
-    )
-
     theta_max: float | None = None
 
     def __post_init__(self) -> None:
         if self.theta_max is not None and not np.isfinite(self.theta_max):
             raise InputError(f"theta_max is {self.theta_max:g}: give a finite number")
+
+    def remark_on(self, channel: Channel) -> str | None:
+        """A prior of few points says how far off theta may be, but not how sure that is."""
+        from ebformer.estimators.catalogue import default_method
+
+        others = " or ".join(dict.fromkeys([default_method(channel), channel.conjugate or "npmle-em"]))
+        return (
+            "intervals of npmle are too narrow, since its prior is a handful of points: "
+            f"keep its estimates, but take intervals from {others}"
+        )
 
     def in_units(self, scale: float) -> Self:
         """The bound in other units."""
