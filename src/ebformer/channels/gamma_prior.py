@@ -58,6 +58,11 @@ class GammaPrior(ConjugatePrior):
         """Independent rates from this prior."""
         return rng.gamma(self.shape, 1.0 / self.rate, size=size)
 
+    @property
+    def law(self) -> GammaPosterior:
+        """The distribution of theta before anything is seen."""
+        return GammaPosterior(np.asarray(self.shape), np.asarray(self.rate))
+
     def log_marginal(self, x: Floats, known: Floats) -> Floats:
         return negative_binomial_log_pmf(x, self.shape, self.shape * known / self.rate)
 

@@ -51,6 +51,12 @@ class MixedPrior(ConjugatePrior):
         """Some of the parts."""
         return type(self.parts)(**{name: value[which] for name, value in self.parts.parameters().items()})
 
+    @property
+    def law(self) -> MixedPosterior:
+        """The distribution of theta before anything is seen."""
+        parts: Any = self.parts.law
+        return MixedPosterior(parts, self.weights)
+
     def log_marginal(self, x: Floats, known: Floats) -> Floats:
         return self._mixed_logs(self.parts.log_marginal(x[..., None], known[..., None]))
 

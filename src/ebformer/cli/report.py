@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 @options.fitting
 @options.interval
 @click.option("-o", "--output", required=True, metavar="REPORT.html", help="Where to write the page.")
-def command(file: str, named: options.NamedColumns, method: str | None, wanted: Wanted, output: str) -> None:
+def command(
+    file: str, named: options.NamedColumns, pool: bool, method: str | None, wanted: Wanted, output: str
+) -> None:
     """Write an HTML page about FILE, in one file that opens offline.
 
     It shows how far each unit was shrunk, the estimated prior, the model check, the highest and lowest units, how
@@ -46,7 +48,7 @@ def command(file: str, named: options.NamedColumns, method: str | None, wanted: 
     with open_table(file) as opened, options.watch(opened)("Writing the report"):
         columns = named.found_in(opened)
         estimator = chosen or find(default_method(columns.channel))
-        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing)
+        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, pool=pool)
         tallies, scores = shrunken.observations.tallies(), []
         if None in tallies and tallies[None].n > 1:
             names = ["mle", columns.channel.conjugate or "npmle-em", "npmle"]

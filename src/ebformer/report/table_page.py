@@ -164,7 +164,9 @@ def _extremes(table: Shrunken, mean: float) -> Section:
     figure = figures.caterpillar(_names(table, rows), raw, estimate, lower, upper, _unit(columns), mean)
     lines = f"lines are {percent(table.wanted.level)} intervals, " if with_intervals else ""
     theta = columns.channel.words.theta
-    caption = f"The highest and lowest estimates; {lines}circles the raw {theta} of each; dashed, the mean of all units."
+    caption = (
+        f"The highest and lowest estimates; {lines}circles the raw {theta} of each; dashed, the mean of all units."
+    )
     return Section("The extreme units", pictures=[Picture(inline_svg(figure, "Highest and lowest units"), caption)])
 
 
@@ -201,7 +203,11 @@ def _names(table: Shrunken, rows: list[dict[str, Any]]) -> list[str]:
     group, known, seen = columns.group, columns.role("known"), columns.channel.words.seen
     return [
         (f"{row[group]}: " if group else "")
-        + (" ".join(seen.format(x=row[columns.x], name="", known=row[known], unit="").split()) if known else f"{row[columns.x]}")
+        + (
+            " ".join(seen.format(x=row[columns.x], name="", known=row[known], unit="").split())
+            if known
+            else f"{row[columns.x]}"
+        )
         for row in rows
     ]
 

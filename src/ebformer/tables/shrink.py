@@ -64,10 +64,11 @@ def shrink_table(
     wanted: Wanted,
     missing: Missing = "error",
     watch: Callable[[str], AbstractContextManager[object]] = nullcontext,
+    pool: bool = False,
 ) -> Shrunken:
     """Observe, fit, check, answer and join: a table with answers, by a method or by a saved fit.
 
-    `watch` is told what takes its time, and is entered meanwhile.
+    `watch` is told what takes its time, and is entered meanwhile. `pool` says whether groups have a common prior.
 
     >>> import duckdb
     >>> from ebformer.estimators.catalogue import CATALOGUE
@@ -78,7 +79,7 @@ def shrink_table(
     """
     with watch("Reading" if isinstance(method, Fit) else "Estimating"):
         observations = observe(source, columns, missing)
-        fit = method if isinstance(method, Fit) else fit_table(observations, method)
+        fit = method if isinstance(method, Fit) else fit_table(observations, method, pool)
         explained = missing == "explain"
         if not explained and (new := fit.unknown(observations)):
             raise fit.about_unknown(new)
