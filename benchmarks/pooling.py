@@ -21,7 +21,7 @@ from ebformer.rule import Rule
 from ebformer.tally import Tally
 
 SIZES = {3: 1000, 10: 300, 30: 100, 100: 30, 300: 10, 1000: 3, 3000: 1}
-EFFECTS = {"none": 0.0, "moderate": 0.4, "strong": 1.2}
+EFFECTS = {"none": 0.0, "moderate": 0.35, "strong": 1.2}
 """The standard deviation between groups, of log rates, log-odds or effects."""
 WORLDS = {"poisson": ("priorformer", "gamma", "npmle"), "binomial": ("beta", "npmle"), "normal": ("normal", "npmle-em")}
 
