@@ -15,6 +15,8 @@ LAYERS = [
     {"estimators", "networks"},
     {
         "tables",
+        "windows",
+        "pooling",
         "ranking",
         "selection",
         "check",

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.tally import Tally
 
 FIT_LIMIT = 4_096
@@ -45,11 +47,26 @@ def coarsened(tally: Tally, limit: int = FIT_LIMIT, finest: float = FINEST) -> T
     >>> len(small) <= 100, small.n
     (True, 1000)
     """
-    if tally.channel.whole and tally.common is not None:
+    if len(tally) <= limit or (tally.channel.whole and tally.common is not None):
         return tally
-    width, small = finest, tally
-    while len(small) > limit and width <= 1.0:
-        x, known = tally.channel.merge(tally.x, tally.known, tally.multiplicity, width)
-        small = Tally(x, tally.multiplicity, known, channel=tally.channel)
+    x, known = merged(tally.channel, tally.x, tally.known, tally.multiplicity, limit, finest)
+    return Tally(x, tally.multiplicity, known, channel=tally.channel)
+
+
+def merged(
+    channel: Channel, x: Floats, known: Floats, units: NDArray[np.int64], limit: int = FIT_LIMIT, finest: float = FINEST
+) -> tuple[Floats, Floats]:
+    """Where observations [u] move to, so that at most about `limit` of them are distinct: `coarsened`, entry by entry.
+
+    >>> from ebformer.channels import POISSON
+    >>> x, known = merged(POISSON, np.ones(3), np.array([1.0, 1.001, 2.0]), np.ones(3, dtype=int), limit=2)
+    >>> known.tolist()
+    [1.0005, 1.0005, 2.0]
+    """
+    width, moved = finest, (x, known)
+    if channel.whole and bool(np.all(known == known[0])):
+        return moved
+    while distinct_rows(*moved)[0].size > limit and width <= 1.0:
+        moved = channel.merge(x, known, units, width)
         width *= 2.0
-    return small
+    return moved

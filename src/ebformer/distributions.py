@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
 
 from ebformer.errors import InputError
 
@@ -73,6 +74,13 @@ class Posterior(Distribution[np.float64]):
     def exceeds(self, c: ArrayLike) -> Floats:
         """P(theta > c | x); shape x.shape + c.shape."""
 
+    @property
+    def mean_log(self) -> Floats:
+        """E[log theta | x], whose exponential is the geometric mean; -inf where theta may be 0."""
+        levels, weights = np.polynomial.legendre.leggauss(64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.log(self.quantile((levels + 1) / 2)) @ (weights / 2))
+
     @abstractmethod
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Draws from the posterior; shape x.shape + (n,)."""
@@ -92,6 +100,10 @@ class DiscretePosterior(Posterior):
     @property
     def variance(self) -> Floats:
         return np.asarray((self.weights * (self.atoms - self.mean[..., None]) ** 2).sum(axis=-1))
+
+    @property
+    def mean_log(self) -> Floats:
+        return np.asarray(xlogy(self.weights, self.atoms).sum(axis=-1))
 
     def quantile(self, q: ArrayLike) -> Floats:
         return np.asarray(self.atoms[self._reached(probabilities(q))])

@@ -166,6 +166,11 @@ class ConjugatePrior(ABC):
     def draw(self, size: int, rng: np.random.Generator) -> Floats:
         """Independent thetas from this prior."""
 
+    @property
+    @abstractmethod
+    def law(self) -> Posterior:
+        """The distribution of theta before anything is seen."""
+
     @abstractmethod
     def log_marginal(self, x: Floats, known: Floats) -> Floats:
         """log f_G(x)."""

@@ -20,7 +20,7 @@ from ebformer.bayes.marginal import admitted, check_known, observations
 from ebformer.bayes.prediction import units_to_come
 from ebformer.channels import CHANNELS, POISSON, channel_named, pick
 from ebformer.channels.base import Channel
-from ebformer.channels.mixed_prior import MixedPrior
+from ebformer.channels.mixed_prior import ConjugateMixture, MixedPrior
 from ebformer.distributions import Floats, Posterior, Predictive
 from ebformer.errors import InputError, KnownError, NoPriorError, WeightsError
 from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
@@ -369,6 +369,8 @@ class BayesRule(Rule):
         return bayes_rule(self.mixing, x, known, channel=self.channel)
 
     def _content(self) -> dict[str, Any]:
+        if isinstance(self.mixing, ConjugateMixture):
+            return {"mixture": self.mixing.parameters()}
         if isinstance(self.mixing, MixedPrior):
             return {"mixed": self.mixing.parameters()}
         if isinstance(self.mixing, ConjugatePrior):
@@ -382,10 +384,12 @@ class BayesRule(Rule):
         mixing: AnyPrior
         if of.conjugate in content:
             mixing = of.conjugate_prior(**content[of.conjugate])
-        elif "mixed" in content:
-            vectors = {name: np.array(values, dtype=np.float64) for name, values in content["mixed"].items()}
+        elif "mixed" in content or "mixture" in content:
+            kind = MixedPrior if "mixed" in content else ConjugateMixture
+            named = content["mixed"] if "mixed" in content else content["mixture"]
+            vectors = {name: np.array(values, dtype=np.float64) for name, values in named.items()}
             weights = vectors.pop("weights")
-            mixing = MixedPrior(of.conjugate_prior(**vectors), weights)
+            mixing = kind(of.conjugate_prior(**vectors), weights)
         elif "grid" in content:
             mixing = GridPrior(content["grid"]["atoms"], content["grid"]["weights"], of)
         else:

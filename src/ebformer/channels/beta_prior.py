@@ -67,6 +67,11 @@ class BetaPrior(ConjugatePrior):
         """Independent probabilities from this prior."""
         return rng.beta(self.a, self.b, size=size)
 
+    @property
+    def law(self) -> BetaPosterior:
+        """The distribution of theta before anything is seen."""
+        return BetaPosterior(np.asarray(self.a), np.asarray(self.b))
+
     def log_marginal(self, x: Floats, known: Floats) -> Floats:
         return beta_binomial_log_pmf(x, self.a, self.b, known)
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincc, gammainc, gammaincc, gammaincinv
+from scipy.special import betainc, betaincc, digamma, gammainc, gammaincc, gammaincinv
 
 from ebformer.channels.closed_forms import ClosedFormPosterior, WholeClosedForm
 from ebformer.channels.poisson import deviance, log_peak
@@ -58,6 +58,11 @@ class GammaPrior(ConjugatePrior):
         """Independent rates from this prior."""
         return rng.gamma(self.shape, 1.0 / self.rate, size=size)
 
+    @property
+    def law(self) -> GammaPosterior:
+        """The distribution of theta before anything is seen."""
+        return GammaPosterior(np.asarray(self.shape), np.asarray(self.rate))
+
     def log_marginal(self, x: Floats, known: Floats) -> Floats:
         return negative_binomial_log_pmf(x, self.shape, self.shape * known / self.rate)
 
@@ -92,6 +97,10 @@ class GammaPosterior(ClosedFormPosterior):
     @property
     def variance(self) -> Floats:
         return self.shape / self.rate**2
+
+    @property
+    def mean_log(self) -> Floats:
+        return np.asarray(digamma(self.shape) - np.log(self.rate))
 
     def below(self, theta: Floats) -> Floats:
         return np.asarray(gammainc(self.shape, np.maximum(theta, 0.0) * self.rate))

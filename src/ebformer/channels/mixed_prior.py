@@ -1,8 +1,8 @@
-"""A conjugate prior whose parameters are uncertain: a mixture over them, and the exact answers of its units."""
+"""Mixtures of conjugate priors: over parameters that are uncertain, and as priors in their own right. All is exact."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -50,6 +50,12 @@ class MixedPrior(ConjugatePrior):
     def part(self, which: Any) -> ConjugatePrior:
         """Some of the parts."""
         return type(self.parts)(**{name: value[which] for name, value in self.parts.parameters().items()})
+
+    @property
+    def law(self) -> MixedPosterior:
+        """The distribution of theta before anything is seen."""
+        parts: Any = self.parts.law
+        return MixedPosterior(parts, self.weights)
 
     def log_marginal(self, x: Floats, known: Floats) -> Floats:
         return self._mixed_logs(self.parts.log_marginal(x[..., None], known[..., None]))
@@ -101,3 +107,52 @@ class MixedPrior(ConjugatePrior):
         return {"weights": self.weights.tolist()} | {
             name: np.broadcast_to(value, self.weights.shape).tolist() for name, value in self.parts.parameters().items()
         }
+
+
+class ConjugateMixture(MixedPrior):
+    """theta ~ sum_h weights[h] parts[h] as an estimated prior: a unit's posterior weighs the parts by its likelihood.
+
+    >>> from ebformer.channels.gamma_prior import GammaPrior
+    >>> prior = ConjugateMixture(GammaPrior(np.array([2.0, 2.0]), np.array([8.0, 1.0])), np.array([0.5, 0.5]))
+    >>> prior.posterior(np.array([0.0, 9.0]), np.ones(2)).mean.round(2).tolist()
+    [0.41, 5.5]
+    """
+
+    def posterior(self, x: Floats, known: Floats) -> MixedPosterior:
+        return replace(super().posterior(x, known), weights=self._after(x, known))
+
+    def predictive(self, x: Floats, known: Floats, future: Floats) -> MixedPredictive:
+        return replace(super().predictive(x, known, future), weights=self._after(x, known))
+
+    def log_predictive(self, x: Floats, known: Floats, y: Floats, future: Floats) -> Floats:
+        logs = self.parts.log_predictive(*(number[..., None] for number in (x, known, y, future)))
+        return np.asarray(logsumexp(logs, axis=-1, b=self._after(x, known)))
+
+    def mmse(self, known: float) -> float:
+        """E Var[theta | x], summed over whole numbers x until their marginal is used up."""
+        total, start, size = 0.0, 0.0, 1024
+        while True:
+            x = np.arange(start, start + size)
+            about = np.full(size, known)
+            total += float(np.exp(self.log_marginal(x, about)) @ self.posterior(x, about).variance)
+            if float(self.marginal_cdf(x[-1:], about[-1:])[0]) > 1 - 1e-13:
+                return total
+            start, size = start + size, 2 * size
+
+    def _after(self, x: Floats, known: Floats) -> Floats:
+        """P(part | x), x.shape + (h,)."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.weights) + self.parts.log_marginal(x[..., None], known[..., None])
+        return np.asarray(np.exp(logs - logsumexp(logs, axis=-1, keepdims=True)))
+
+    def __str__(self) -> str:
+        parts = [", ".join(f"{name} {each:.4g}" for name, each in one.items()) for one in self._each()]
+        told = "; ".join(f"{weight:.3g} of {part}" for weight, part in zip(self.weights, parts, strict=True))
+        return f"ConjugateMixture({told})"
+
+    __repr__ = __str__
+
+    def _each(self) -> list[dict[str, float]]:
+        named = self.parameters()
+        del named["weights"]
+        return [dict(zip(named, values, strict=True)) for values in zip(*named.values(), strict=True)]

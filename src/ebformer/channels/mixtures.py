@@ -1,4 +1,4 @@
-"""Mixtures of closed forms by the same weights for every unit: posterior and next observation, exact."""
+"""Mixtures of closed forms, by the same weights for every unit or by its own: posterior and next observation, exact."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ WIDEST = 37.0
 
 def mean_and_variance(parts: Any, weights: Floats) -> tuple[Floats, Floats]:
     """Of a mixture, from its parts' x.shape + (h,)."""
-    mean = np.asarray(parts.mean @ weights)
-    return mean, np.asarray((parts.variance + (parts.mean - mean[..., None]) ** 2) @ weights)
+    mean = np.asarray((parts.mean * weights).sum(axis=-1))
+    return mean, np.asarray(((parts.variance + (parts.mean - mean[..., None]) ** 2) * weights).sum(axis=-1))
 
 
 def summed(law: ClosedForm, of: str, at: Floats, weights: Floats) -> Floats:
-    """sum_h weights[h] * (a probability of part h) at `at`, x.shape + (q,) or (q,), in the shape x.shape + (q,)."""
+    """sum_h weights[..., h] * (a probability of part h) at `at`, x.shape + (q,) or (q,): x.shape + (q,)."""
     shape = law.parameters()[0].shape[:-1] + at.shape[-1:]
     total, block = np.zeros(shape), max(1, ENTRIES // max(1, int(np.prod(shape))))
-    for start in range(0, weights.size, block):
+    for start in range(0, weights.shape[-1], block):
         some = slice(start, start + block)
         part = type(law)(*(parameter[..., None, some] for parameter in law.parameters()))
-        total += getattr(part, of)(at[..., None]) @ weights[some]
+        total += (getattr(part, of)(at[..., None]) * weights[..., None, some]).sum(axis=-1)
     return total
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MixedPosterior(Posterior):
-    """theta | x ~ sum_h weights[h] parts[h], parts of shape x.shape + (h,)."""
+    """theta | x ~ sum_h weights[..., h] parts[..., h], parts of shape x.shape + (h,) and weights too, or (h,)."""
 
     parts: ClosedFormPosterior
     weights: Floats
@@ -61,6 +61,10 @@ class MixedPosterior(Posterior):
     @property
     def variance(self) -> Floats:
         return mean_and_variance(self.parts, self.weights)[1]
+
+    @property
+    def mean_log(self) -> Floats:
+        return np.asarray((self.parts.mean_log * self.weights).sum(axis=-1))
 
     def exceeds(self, c: ArrayLike) -> Floats:
         levels = thresholds(c)
@@ -81,14 +85,15 @@ class MixedPosterior(Posterior):
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         check_draws(n, rng)
         units = self.parts.parameters()[0].shape[:-1]
-        which = rng.choice(self.weights.size, size=(*units, n), p=self.weights)
+        below = np.cumsum(np.broadcast_to(self.weights, (*units, self.weights.shape[-1])), axis=-1)
+        which = (below[..., None, :-1] < rng.random((*units, n, 1))).sum(axis=-1)
         drawn = self.parts.with_parameters(lambda parameter: np.take_along_axis(parameter, which, axis=-1))
         return np.asarray(drawn.sample(1, rng)[..., 0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MixedPredictive(Predictive):
-    """y ~ sum_h weights[h] parts[h], parts of shape x.shape + (h,), where observations are whole numbers."""
+    """y ~ sum_h weights[..., h] parts[..., h], as in `MixedPosterior`, where observations are whole numbers."""
 
     parts: ClosedFormPredictive
     weights: Floats
@@ -104,7 +109,7 @@ class MixedPredictive(Predictive):
     def log_density(self, y: ArrayLike) -> Floats:
         at = np.asarray(y, dtype=np.float64)
         part = self.parts.with_parameters(lambda parameter: parameter[..., None, :])
-        mixed = logsumexp(part.log_p(at.reshape(-1, 1)), axis=-1, b=self.weights)
+        mixed = logsumexp(part.log_p(at.reshape(-1, 1)), axis=-1, b=self.weights[..., None, :])
         return np.asarray(mixed).reshape(self._units + at.shape)
 
     def cdf(self, y: ArrayLike) -> Floats:

@@ -53,6 +53,11 @@ class NormalPrior(ConjugatePrior):
         """Independent effects from this prior."""
         return rng.normal(self.centre, self.spread, size=size)
 
+    @property
+    def law(self) -> NormalPosterior:
+        """The distribution of theta before anything is seen."""
+        return NormalPosterior(np.asarray(self.centre), np.asarray(self.spread))
+
     def log_marginal(self, x: Floats, known: Floats) -> Floats:
         return normal_log_density(x, self.centre, np.hypot(self.spread, known))
 

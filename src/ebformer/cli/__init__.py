@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import click
 
-from ebformer.cli.signals import exit_code, heed_signals
+from ebformer.cli.termination import exit_code, heed_signals
 from ebformer.errors import EbformerError
 
 COMMANDS = {

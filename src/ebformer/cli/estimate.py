@@ -29,6 +29,7 @@ SHOWN = 20
 def command(
     file: str,
     named: options.NamedColumns,
+    pool: bool,
     method: str | None,
     wanted: Wanted,
     output: str | None,
@@ -51,12 +52,13 @@ def command(
       ebformer estimate studies.csv --effect difference --se error --above 0 -o effects.csv
       ebformer estimate genes.csv --effect z --se 1 -o means.csv
       ebformer estimate districts.csv --count cases --exposure expected --above 1 -o ratios.csv
-      ebformer estimate claims.parquet --count claims --group region --top 10 -o ranked.parquet
+      ebformer estimate claims.parquet --count claims --group region --pool --top 10 -o ranked.parquet
       cat words.tsv | ebformer estimate - --count n --future 10 > predicted.tsv
     """
     from ebformer.errors import InputError
     from ebformer.estimators.catalogue import default_method, find
     from ebformer.tables.files import check_folder, check_output, open_table
+    from ebformer.tables.remarks import about_groups
     from ebformer.tables.shrink import shrink_table
 
     chosen = None if method is None else find(method)
@@ -69,13 +71,14 @@ def command(
     with open_table(file) as opened:
         columns, watch = named.found_in(opened), options.watch(opened)
         estimator = chosen or find(default_method(columns.channel))
-        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask)
+        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool)
         # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
         seen = shrunken.observations.keys.rows
         said = [
             f"{options.counted(int(seen.sum()), 'row')}, {options.counted(seen.size, 'distinct observation')}, "
             f"method {estimator.name}",
             *shrunken.meanings,
+            *about_groups(shrunken.fit),
             *shrunken.remarks,
             *[f"model check: {sentence}" for sentence in shrunken.model_check],
         ]

@@ -168,12 +168,17 @@ columns_of_fit = _options(
 fitting = _options(
     click.option("--group", metavar="COLUMN", help="Groups; each is fitted separately, with a prior of its own."),
     click.option(
+        "--pool",
+        is_flag=True,
+        help="Let groups learn from each other: their priors lie around a common one, as closely as the rows tell.",
+    ),
+    click.option(
         "--method",
         help="One of those that `ebformer methods` lists.  [default: priorformer where it serves, else beta for "
         "successes, normal for effects]",
     ),
 )
-"""--group and --method."""
+"""--group, --pool and --method."""
 
 _interval = click.option(
     "--interval",

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 @options.label
 @click.option("-o", "--output", required=True, metavar="REPORT.html", help="Where to write the page.")
 def command(
-    file: str, named: options.NamedColumns, method: str | None, wanted: Wanted, label: str | None, output: str
+    file: str,
+    named: options.NamedColumns,
+    pool: bool,
+    method: str | None,
+    wanted: Wanted,
+    label: str | None,
+    output: str,
 ) -> None:
     """Write an HTML page about FILE, in one file that opens offline.
 
@@ -49,7 +55,7 @@ def command(
     with open_table(file) as opened, options.watch(opened)("Writing the report"):
         columns = named.found_in(opened)
         estimator = chosen or find(default_method(columns.channel))
-        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, ask=options.ask)
+        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, ask=options.ask, pool=pool)
         tallies, scores = shrunken.observations.tallies(), []
         if None in tallies and tallies[None].n > 1:
             names = ["mle", columns.channel.conjugate or "npmle-em", "npmle"]

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from ebformer.cli.signals import exit_code
+from ebformer.cli.termination import exit_code
 
 
 @contextmanager

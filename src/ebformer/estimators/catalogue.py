@@ -24,6 +24,7 @@ CLASSICAL = {
     "npmle-em": "npmle_em.NpmleEm",
     "minimax": "minimax.Minimax",
     "gamma": "gamma.Gamma",
+    "gamma-mixture": "gamma_mixture.GammaMixture",
     "beta": "beta.Beta",
     "normal": "normal.NormalMeans",
     "full-bayes": "full_bayes.FullBayes",

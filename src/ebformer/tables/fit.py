@@ -16,6 +16,7 @@ from ebformer.atomic import replacing
 from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.errors import EbformerError, InputError
+from ebformer.pooling import pool as pool_groups
 from ebformer.rule import Rule
 from ebformer.tables.answers import Answer, Asked, Wanted, asked_for
 from ebformer.tables.columns import Columns, Missing, first_few
@@ -58,6 +59,8 @@ class Fit:
     columns: Columns
     rules: Mapping[str | None, Rule]
     method: Callable[[Tally], Rule] | None = field(default=None, compare=False)
+    between: float | None = None
+    """The share of the spread that lies between pooled groups; None where each was fitted by itself."""
 
     @cached_property
     def shared(self) -> list[tuple[Rule, list[str | None]]]:
@@ -68,15 +71,20 @@ class Fit:
         return list(found.values())
 
     @cached_property
+    def tally(self) -> Tally | None:
+        """All fitted units; None for a fit that was saved without them, by an earlier ebformer."""
+        known = [(rule.tally, len(groups)) for rule, groups in self.shared if rule.tally is not None]
+        return _added_up(known) if len(known) == len(self.shared) else None
+
+    @cached_property
     def pooled(self) -> Rule | None:
         """The rule of all units together, for those of a group that is new; None where no method can fit them."""
         if None in self.rules:
             return self.rules[None]
-        tally = _added_up([(rule.tally, len(groups)) for rule, groups in self.shared])
-        if tally is None or self.method is None:
+        if self.tally is None or self.method is None:
             return None
         try:
-            return self.method(coarsened(tally))
+            return self.method(coarsened(self.tally))
         except EbformerError:  # units of equal exposure in each group, but not in all, for a method that needs them so
             return None
 
@@ -122,10 +130,9 @@ class Fit:
     @cached_property
     def mean(self) -> float:
         """That of all fitted units together, as their observations tell it (`Tally.mean`)."""
-        tally = _added_up([(rule.tally, len(groups)) for rule, groups in self.shared])
-        if tally is None:
+        if self.tally is None:
             raise InputError("the fit was saved without its units, so it has no mean: give a number, or fit them anew")
-        return tally.mean
+        return self.tally.mean
 
     def binning_error(self, observations: Observations) -> float:
         """How far bins can have moved an estimate, relative to itself or to its standard error (`Channel.scale`).
@@ -212,15 +219,18 @@ class Fit:
         from ebformer.estimators.catalogue import find
 
         method = self.method or find(next(iter(self.rules.values())).method)
-        rules = dict(self.rules)
+        seen: dict[str | None, Tally] = {}
+        for group, rule in self.rules.items():
+            if rule.tally is None:
+                raise InputError("the fit was saved without its units, by an earlier ebformer: fit them once more")
+            seen[group] = rule.tally
+        grown: dict[str | None, Tally] = {}
         for tally, groups in observations.distinct_tallies:
-            for group in groups:
-                before = [(rules[group].tally, 1)] if group in rules else []
-                together = _added_up([*before, (tally, 1)])
-                if together is None:
-                    raise InputError("the fit was saved without its units, by an earlier ebformer: fit them once more")
-                rules[group] = method(coarsened(together))
-        return Fit(self.columns, rules, method)
+            grown |= {name: _added_up([(seen[name], 1), (tally, 1)]) if name in seen else tally for name in groups}
+        if self.between is not None:
+            return _pooled(self.columns, [(tally, [group]) for group, tally in (seen | grown).items()], method)
+        rules = {group: method(coarsened(tally)) for group, tally in grown.items()}
+        return Fit(self.columns, {**self.rules, **rules}, method)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fit as readable JSON; `load_fit` reads it back."""
@@ -237,22 +247,34 @@ class Fit:
         return read(path)
 
 
-def _added_up(tallies: Sequence[tuple[Tally | None, int]]) -> Tally | None:
-    """All units of several tallies, each so many times; None where one is not at hand."""
-    whole = [(tally, times) for tally, times in tallies if tally is not None]
-    if len(whole) < len(tallies):
-        return None
-    x, known = (np.concatenate([getattr(tally, name) for tally, _ in whole]) for name in ("values", "known"))
-    units = np.concatenate([tally.multiplicity * times for tally, times in whole])
-    return Tally(x, units, known, channel=whole[0][0].channel)
+def _added_up(tallies: Sequence[tuple[Tally, int]]) -> Tally:
+    """All units of several tallies, each so many times."""
+    x, known = (np.concatenate([getattr(tally, name) for tally, _ in tallies]) for name in ("values", "known"))
+    units = np.concatenate([tally.multiplicity * times for tally, times in tallies])
+    return Tally(x, units, known, channel=tallies[0][0].channel)
 
 
-def fit_table(observations: Observations, method: Callable[[Tally], Rule]) -> Fit:
-    """Fit every group by itself; observations are binned for the fit where there are more than `FIT_LIMIT`.
+def fit_table(observations: Observations, method: Callable[[Tally], Rule], pool: bool = False) -> Fit:
+    """Fit every group by itself, or all with priors around a common one; groups with the same tally share one rule.
 
-    Groups with the same tally share one rule.
+    Observations are binned for the fit where there are more than `FIT_LIMIT`.
     """
+    if pool:
+        return _pooled(observations.columns, observations.distinct_tallies, method)
     rules: dict[str | None, Rule] = {}
     for tally, groups in observations.distinct_tallies:
         rules |= dict.fromkeys(groups, method(coarsened(tally)))
     return Fit(observations.columns, {name: rules[name] for name in observations.groups[0]}, method)
+
+
+def _pooled(
+    columns: Columns, tallies: Sequence[tuple[Tally, list[str | None]]], method: Callable[[Tally], Rule]
+) -> Fit:
+    """The fit of groups whose priors lie around a common one, which answers for groups that are new."""
+    if columns.group is None:
+        raise InputError("only groups can be pooled, and no column of groups is named: name one, or leave pooling out")
+    found = pool_groups([tally for tally, _ in tallies], method, [len(groups) for _, groups in tallies])
+    rules = {group: rule for (_, groups), rule in zip(tallies, found.rules, strict=True) for group in groups}
+    fit = Fit(columns, dict(sorted(rules.items(), key=lambda item: str(item[0]))), method, found.between)
+    fit.__dict__["pooled"] = found.common
+    return fit

@@ -39,6 +39,7 @@ def shrink(
     exposure: str | float | None = None,
     group: str | None = None,
     *,
+    pool: bool = False,
     trials: str | float | None = None,
     effect: str | None = None,
     se: str | float | None = None,
@@ -62,7 +63,9 @@ def shrink(
     joined where they live, and only the distinct observations travel. The columns say what was observed: `count` with
     `exposure` (or without), `count` out of `trials`, or `effect` with `se`; the second of each may be one number for
     all rows. `zeros="missing"` is for counts of units that enter the table only with an event. `group` gives each group
-    a fit of its own, `unit` adds up the rows of each unit first. Without a method it is the default one of the channel.
+    a fit of its own; with `pool` their priors lie around a common one, as closely as the rows tell, and small groups
+    learn from the others. `unit` adds up the rows of each unit first. Without a method it is the default one of the
+    channel.
 
     `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
     period's exposure (or number of trials, or standard error), `top` adds `expected_rank` (1 for the highest rate),
@@ -87,7 +90,7 @@ def shrink(
     columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = find(default_method(columns.channel) if method is None else method)
     wanted = Wanted(interval, future, top, above, below, null, fdr, per, drift)
-    rows: Frame = _with_warnings(shrink_table(source_of(frame), columns, chosen, wanted, missing))
+    rows: Frame = _with_warnings(shrink_table(source_of(frame), columns, chosen, wanted, missing, pool=pool))
     return rows
 
 
@@ -97,6 +100,7 @@ def fit(
     exposure: str | float | None = None,
     group: str | None = None,
     *,
+    pool: bool = False,
     trials: str | float | None = None,
     effect: str | None = None,
     se: str | float | None = None,
@@ -114,7 +118,7 @@ def fit(
     """
     columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = find(default_method(columns.channel) if method is None else method)
-    return fit_table(observe(source_of(frame), columns, missing), chosen)
+    return fit_table(observe(source_of(frame), columns, missing), chosen, pool)
 
 
 def load_fit(path: str | os.PathLike[str]) -> Fit:

@@ -30,7 +30,7 @@ def remarks(fit: Fit, observations: Observations, method: Estimator) -> list[str
     remark = method.remark_on(observations.columns.channel)
     return (
         ([] if remark is None else [remark])
-        + (about_few_rows(observations) if method.learns else [])
+        + (about_few_rows(observations) if method.learns and fit.between is None else [])
         + about_bins(fit, observations)
         + about_rules(fit, observations.columns.group)
     )
@@ -53,6 +53,14 @@ def about_repeats(source: Source, columns: Columns) -> list[str]:
     ]
 
 
+def about_groups(fit: Fit) -> list[str]:
+    """How much pooled groups have in common."""
+    if fit.between is None:
+        return []
+    thetas = fit.columns.channel.words.thetas
+    return [f"groups are pooled: {fit.between:.0%} of the spread of the {thetas} lies between them"]
+
+
 def about_few_rows(observations: Observations) -> list[str]:
     """Where there is next to nothing to learn a prior from."""
     names, group = observations.groups
@@ -62,7 +70,7 @@ def about_few_rows(observations: Observations) -> list[str]:
         return []
     shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
     column = observations.columns.group
-    return [f"few rows to learn a prior from in {f'{column} {shown}: consider pooling' if column else 'this table'}"]
+    return [f"few rows to learn a prior from in {f'{column} {shown}: pool the groups' if column else 'this table'}"]
 
 
 def about_bins(fit: Fit, observations: Observations) -> list[str]:

@@ -29,6 +29,7 @@ def record(fit: Fit) -> dict[str, Any]:
         "columns": {**asdict(fit.columns), "channel": fit.columns.channel.name},
         "rules": [{"groups": groups, **_written(rule)} for rule, groups in fit.shared],
         "pooled": pooled,
+        "between": fit.between,
     }
 
 
@@ -44,7 +45,8 @@ def read(path: str | os.PathLike[str]) -> Fit:
             rules |= dict.fromkeys(entry["groups"], _read(entry, path))
         if not rules or any(rule.channel != columns.channel for rule in rules.values()):
             raise ValueError("rules of another channel")
-        fit, pooled = Fit(columns, rules), found.get("pooled")
+        between = found.get("between")
+        fit, pooled = Fit(columns, rules, between=None if between is None else float(between)), found.get("pooled")
         if None not in rules:
             fit.__dict__["pooled"] = None if pooled is None else _read(pooled, path)
         return fit

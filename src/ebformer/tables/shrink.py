@@ -68,11 +68,12 @@ def shrink_table(
     missing: Missing = "error",
     watch: Callable[[str], AbstractContextManager[object]] = nullcontext,
     ask: Callable[[str], object] = lambda question: None,
+    pool: bool = False,
 ) -> Shrunken:
     """Observe, fit, check, answer and join: a table with answers, by a method or by a saved fit.
 
     `watch` is told what takes its time, and is entered meanwhile. `ask` is asked before groups are fitted that are
-    nearly as many as rows, and raises where they are not meant.
+    nearly as many as rows, and raises where they are not meant. `pool` says whether groups have a common prior.
 
     >>> import duckdb
     >>> from ebformer.estimators.catalogue import CATALOGUE
@@ -88,10 +89,10 @@ def shrink_table(
             source, columns = source.of_units(columns), columns.of_units
         observations = observe(source, columns, missing)
     groups, units = len(observations.groups[0]), int(observations.keys.rows.sum())
-    if not isinstance(method, Fit) and groups > max(units / 2, MANY_GROUPS):
+    if not isinstance(method, Fit) and not pool and groups > max(units / 2, MANY_GROUPS):
         ask(f"{columns.group} has {groups:,} groups for {units:,} rows: fit each of them by itself?")
     with watch("Answering" if isinstance(method, Fit) else "Estimating"):
-        fit = method if isinstance(method, Fit) else fit_table(observations, method)
+        fit = method if isinstance(method, Fit) else fit_table(observations, method, pool)
         explained = missing == "explain"
         if not explained and (new := fit.unknown(observations)):
             raise fit.about_unknown(new)

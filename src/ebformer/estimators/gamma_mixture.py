@@ -1,0 +1,122 @@
+"""theta ~ a mixture of gammas by maximum likelihood: with two of them DuMouchel's prior for observed over expected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
+
+from ebformer.channels.gamma_prior import GammaPrior, negative_binomial_log_pmf
+from ebformer.channels.mixed_prior import ConjugateMixture
+from ebformer.distributions import Floats
+from ebformer.errors import InputError
+from ebformer.estimators.base import Estimator
+from ebformer.estimators.gamma import digamma_minus_log
+from ebformer.prior import AnyPrior, Prior
+from ebformer.rule import BayesRule, Convergence
+from ebformer.tally import Tally
+
+SHAPES = (1e-4, 1e6)
+"""Where shapes are sought: at the ends a gamma is nearly a point, at 0 or elsewhere."""
+SPREADS = (1.0, 3.0, 10.0)
+"""The starts: component means so many times apart, around the mean of all units ..."""
+FIRST_SHAPES = (0.5, 3.0)
+"""... with these shapes."""
+SMALLEST_WEIGHT = 1e-12
+OPTIONS = {"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 30}
+
+
+@dataclass(frozen=True)
+class GammaMixture(Estimator):
+    """The maximum likelihood mixture of `components` gammas; every marginal is a mixture of negative binomials.
+
+    Two components are the prior of the multi-item gamma Poisson shrinker (DuMouchel 1999), with expected counts for
+    exposures. The likelihood has several maxima; the highest found from several starts is taken.
+
+    >>> rule = GammaMixture()(Tally([0, 1, 2, 3, 4, 5, 6, 7], [7840, 1317, 239, 42, 14, 4, 4, 1]))
+    >>> rule([0, 1, 2]).round(2)
+    array([0.17, 0.36, 0.57])
+    """
+
+    name: ClassVar[str] = "gamma-mixture"
+    monotone: ClassVar[bool] = True
+    answers_unseen: ClassVar[bool] = True
+    unequal_known: ClassVar[bool] = True
+
+    components: int = 2
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.components, int) and self.components >= 1):
+            raise InputError(f"gamma-mixture has {self.components!r} components: give a whole number of at least 1")
+
+    def fit(self, tally: Tally) -> BayesRule:
+        """Climb from every start, and keep the highest."""
+        prior, convergence = maximum_likelihood(tally, self.components)
+        return BayesRule(self.name, prior, channel=tally.channel, convergence=convergence)
+
+
+def maximum_likelihood(tally: Tally, components: int) -> tuple[AnyPrior, Convergence]:
+    """The likeliest mixture, components by rising mean; a point where all units have the same raw rate."""
+    x, t, units = tally.x, tally.known, tally.multiplicity / tally.n
+    pooled = float(units @ x) / float(units @ t)
+    if float((x / t).min()) == float((x / t).max()):
+        return Prior([pooled], [1.0]), Convergence(0.0, 0, True, MEANING)
+
+    def parts(place: Floats) -> tuple[Floats, Floats, Floats]:
+        """log weights, shapes and means [h]; places are relative to the mean of all units."""
+        log_weight, log_shape, log_mean = place.reshape(3, components)
+        return log_weight - logsumexp(log_weight), np.exp(log_shape), pooled * np.exp(log_mean)
+
+    def loss(place: Floats) -> tuple[float, Floats]:
+        """Minus the mean log-likelihood, and its gradient."""
+        log_weight, a, mean = parts(place)
+        mu = mean * t[:, None]
+        logs = log_weight + negative_binomial_log_pmf(x[:, None], a, mu)
+        log_f = logsumexp(logs, axis=1)
+        chance = units[:, None] * np.exp(logs - log_f[:, None])
+        off = x[:, None] - mu
+        # psi(x + a) - psi(a) + log(a / (a + mu)), whose terms nearly cancel where shapes are large
+        slope = digamma_minus_log(x[:, None] + a) - digamma_minus_log(a) + np.log1p(off / (a + mu)) - off / (a + mu)
+        weight = chance.sum(axis=0)
+        gradient = [
+            weight - softmax(log_weight),
+            (chance * a * slope).sum(axis=0),
+            (chance * a * off / (a + mu)).sum(axis=0),
+        ]
+        return -float(units @ log_f), -np.concatenate(gradient)
+
+    log_shapes = float(np.log(SHAPES[0])), float(np.log(SHAPES[1]))
+    ranges = (float(np.log(SMALLEST_WEIGHT)), 0.0), log_shapes, (-30.0, 30.0)
+    bounds = [each for each in ranges for _ in range(components)]
+    climb: Any = minimize
+    found = [
+        climb(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=OPTIONS) for start in _starts(components)
+    ]
+    best = min(found, key=lambda one: float(one.fun))
+    log_weight, a, mean = parts(best.x)
+    order = np.argsort(mean, kind="stable")
+    low, high = np.array(bounds).T
+    gradient = loss(best.x)[1]
+    free = ~(((best.x <= low) & (gradient > 0)) | ((best.x >= high) & (gradient < 0)))
+    gap = float(np.abs(gradient[free]).max(initial=0.0))
+    family: Any = GammaPrior
+    prior = ConjugateMixture(family(a[order], a[order] / mean[order]), np.exp(log_weight)[order])
+    return prior, Convergence(gap, sum(int(one.nit) for one in found), gap < 1e-5, MEANING)
+
+
+MEANING = "largest derivative of the mean log-likelihood"
+
+
+def _starts(components: int) -> list[Floats]:
+    """Places to start from: even weights, means around that of all units."""
+    rank = np.arange(components) - (components - 1) / 2
+    return [
+        np.concatenate(
+            [np.full(components, -np.log(components)), np.full(components, np.log(shape)), rank * np.log(spread)]
+        )
+        for shape in FIRST_SHAPES
+        for spread in (SPREADS if components > 1 else SPREADS[:1])
+    ]
