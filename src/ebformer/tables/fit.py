@@ -238,6 +238,8 @@ def fit_table(observations: Observations, method: Callable[[Tally], Rule]) -> Fi
 
     Groups with the same tally share one rule.
     """
+    if observations.keys.rows.size == 0:
+        raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
     rules: dict[str | None, Rule] = {}
     for tally, groups in observations.distinct_tallies:
         rules |= dict.fromkeys(groups, method(coarsened(tally)))
