@@ -22,6 +22,10 @@ CASES = [
     ("csv", 1_000_000, ""),
     ("csv", 1_000_000, "--exposure games"),
     ("csv", 1_000_000, "--exposure years"),
+    ("csv", 1_000_000, "--trials shots"),
+    ("csv", 1_000_000, "--effect years --se games"),
+    ("parquet", 10_000_000, "--exposure games"),
+    ("parquet", 10_000_000, "--trials shots"),
     ("parquet", 100_000_000, ""),
     ("parquet", 100_000_000, "--exposure games"),
     ("parquet", 100_000_000, "--exposure years"),
@@ -29,23 +33,25 @@ CASES = [
 
 
 def make(path: Path, rows: int) -> None:
-    """Players with gamma rates: whole games, and years played as a continuous exposure."""
+    """Players with gamma rates: whole games, years played as a continuous exposure, and shots, each a goal or not."""
     drawn = f"""
-        SELECT i AS player, 1 + floor(random() * 82)::INT AS games, 0.5 + 20 * random() AS years,
+        SELECT i AS number, 1 + floor(random() * 82)::INT AS games, 0.5 + 20 * random() AS years,
                -ln(random()) - ln(random()) AS rate
         FROM range({rows}) AS units(i)
     """
     # Without a Poisson generator in SQL, a rounded normal around the mean serves: only sizes matter here.
     count = "greatest(0, round(rate * 5 + sqrt(rate * 5) * sqrt(-2 * ln(random())) * cos(6.283185307 * random())))::INT"
     with duckdb.connect() as connection:
-        table = connection.sql(f"SELECT player, games, years, {count} AS goals FROM ({drawn})")
+        scored = f"SELECT number, games, years, {count} AS goals FROM ({drawn})"
+        table = connection.sql(f"SELECT *, goals + games AS shots FROM ({scored})")
         (table.write_parquet if path.suffix == ".parquet" else table.write_csv)(str(path))
 
 
 def measure(source: Path, options: str, method: str) -> tuple[float, float, float]:
     """Seconds, processor seconds and gigabytes of the whole command, from its start to the finished file."""
     output = source.with_stem("shrunken")
-    command = f"{sys.executable} -m ebformer estimate {source} --count goals {options} --method {method} -o {output}"
+    options = options if "--effect" in options else f"--count goals {options}"
+    command = f"{sys.executable} -m ebformer estimate {source} {options} --method {method} -o {output}"
     started = time.perf_counter()
     process = subprocess.Popen(command.split(), stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

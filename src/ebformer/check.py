@@ -104,6 +104,12 @@ def _praise(channel: Channel, p_value: float, distance: float) -> str:
 def pit_interval(prior: AnyPrior, tally: Tally) -> tuple[Floats, Floats]:
     """F(x-) and F(x) of the fitted marginal for each observation: the PIT of its units is uniform between them."""
     channel, x, known = tally.channel, tally.x, tally.known
+    if not channel.complete and tally.common is None:  # then a prior is of all units, and those seen were selected
+        look = channel.next_look
+        zero = np.exp(log_marginal(prior, np.zeros_like(x), known, channel=look))
+        high = in_blocks(partial(marginal_cdf, prior, look), prior, x, known)
+        low = high - np.exp(log_marginal(prior, x, known, channel=look))
+        return np.clip((low - zero) / (1 - zero), 0.0, 1.0), np.clip((high - zero) / (1 - zero), 0.0, 1.0)
     high = in_blocks(partial(marginal_cdf, prior, channel), prior, x, known)
     jump = np.exp(log_marginal(prior, x, known, channel=channel)) if channel.whole else 0.0
     return np.clip(high - jump, 0.0, 1.0), np.clip(high, 0.0, 1.0)

@@ -38,6 +38,7 @@ RULE_KINDS = {
     "robbins": "ebformer.estimators.robbins",
     "step": "ebformer.estimators.erm_monotone",
     "network": "ebformer.estimators.pretrained",
+    "completed": "ebformer.estimators.unseen_zeros",
 }
 """Where the kinds of rules that are not in this module are defined: a file names a kind, never a module to import."""
 
@@ -204,7 +205,7 @@ class Rule(ABC):
         }
         if (aic := self.aic) is not None:
             lines["log-likelihood"] += f", AIC {aic:,.3f}"
-        if not self.channel.complete and isinstance(self.prior, Prior) and self.tally is not None:
+        if not self.channel.complete and self.known is not None and isinstance(self.prior, Prior) and self.tally:
             further = float(self.prior.weights @ units_to_come(self.prior.atoms, self.tally))
             number = f"{further:,.0f} further units" if np.isfinite(further) else "too many units to count"
             lines["never seen"] = f"{number}: eb.unseen(rule) gives an interval"

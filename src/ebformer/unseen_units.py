@@ -11,7 +11,7 @@ from scipy.special import chdtri
 
 from ebformer.bayes.prediction import units_to_come
 from ebformer.distributions import Floats, tails
-from ebformer.errors import InputError
+from ebformer.errors import InputError, KnownError
 from ebformer.estimators.npmle.columns import Columns
 from ebformer.estimators.npmle.sample import Sample
 from ebformer.estimators.npmle.solver import EM_STEPS, sparse_start
@@ -62,6 +62,8 @@ def unseen(rule: Rule, future: float | None = None, level: float = 0.9) -> Unsee
     tally = rule.tally
     if rule.channel.complete:
         raise InputError(f"all units of these {rule.channel.words.xs} are in the table, so that none is unseen")
+    if rule.known is None:
+        raise KnownError("of units with unequal exposures, nobody knows those of the ones that were never seen")
     if not isinstance(rule.prior, Prior):
         raise InputError(f"{rule.method} has no prior on atoms here: fit with npmle or npmle-em, and ask again")
     if tally is None:

@@ -74,6 +74,10 @@ class Estimator(ABC):
                 f"{self.name} is fitted to a Tally, not to a {type(tally).__name__}: give Tally.of(counts)"
             )
         channel, common = tally.channel, tally.common
+        if common is None and not channel.complete and channel.next_look.name in self.channels:
+            from ebformer.estimators.unseen_zeros import fit_with_zeros
+
+            return fit_with_zeros(self, tally)
         if channel.name not in self.channels:
             raise ChannelError(
                 f"{self.name} cannot fit {channel.words.xs} with {channel.keyword}=; {_methods_that_can(channel)}"
@@ -82,11 +86,6 @@ class Estimator(ABC):
             raise KnownError(
                 f"{self.name} treats all units alike and cannot use unequal {channel.words.knowns}; "
                 + _methods_that_can(channel)
-            )
-        if common is None and not channel.complete:
-            raise KnownError(
-                f"units of unequal {channel.words.knowns} enter a table without zeros by unequal chances, for which no "
-                f"prior of those in it allows: fit units of one {channel.words.known}, or add those with zeros"
             )
         if common is None:
             return replace(self.fit(tally), channel=channel, known=None, tally=tally, parameters=self.parameters)

@@ -36,7 +36,7 @@ def check_fit(fit: Fit, observations: Observations, rng: np.random.Generator) ->
 
 def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:
     own = None if rule.prior is None else model_check(rule.prior, tally, rng)
-    if own is not None and (own.fits or rule.method == "npmle"):
+    if own is not None and (own.fits or rule.method == "npmle" or rule.kind == "completed"):
         return own
     best = CATALOGUE["npmle"](tally).prior
     assert best is not None

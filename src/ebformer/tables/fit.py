@@ -259,6 +259,8 @@ def fit_table(observations: Observations, method: Callable[[Tally], Rule], pool:
 
     Observations are binned for the fit where there are more than `FIT_LIMIT`.
     """
+    if observations.keys.rows.size == 0:
+        raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
     if pool:
         return _pooled(observations.columns, observations.distinct_tallies, method)
     rules: dict[str | None, Rule] = {}

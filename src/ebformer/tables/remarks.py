@@ -46,7 +46,8 @@ def about_repeats(source: Source, columns: Columns) -> list[str]:
     most = max(kinds)
     if most > 0.9 * rows or rows < FEW:
         return []
-    name = names[kinds.index(most)]
+    near = [name for name, kind in zip(names, kinds, strict=True) if kind > 0.9 * most]
+    name = next((name for name in near if name.lower().endswith("id")), near[0])  # two people may share a name
     return [
         f"rows repeat {name}, about {rows / most:.1f} each: a row must be a unit, "
         f"so if {name} is the unit, add its rows up with --unit {name} (in Python unit={name!r})"
