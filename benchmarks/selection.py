@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 
 import numpy as np
-from coverage import EFFECTS, PROBABILITIES, RATES, Draw, mixed
+from coverage import EFFECTS, PROBABILITIES, RATES, Draw, Report, mixed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -101,9 +102,11 @@ def main() -> None:
     parser.add_argument("--fdr", type=float, default=0.1)
     parser.add_argument("--channels", default=",".join(WORLDS))
     parser.add_argument("--verbose", action="store_true", help="a line for each world as well")
-    chosen = parser.parse_args()
-    print("| channel | method | false discoveries | worst world | broken | power | short | time per fit |")
-    print("|" + " --- |" * 8)
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="a page to put the table into")
+    chosen, say = parser.parse_args(), Report("selection")
+    say("")
+    say("| channel | method | false discoveries | worst world | broken | power | short | time per fit |")
+    say("|" + " --- |" * 8)
     for name in chosen.channels.split(","):
         priors, knowns, bar_text, side = WORLDS[name]
         channel = channel_named(name)
@@ -141,7 +144,10 @@ def main() -> None:
                 f"{int((power < 0.9).sum())} of {power.size}",
                 f"{1000 * seconds[m] / (len(worlds) * chosen.tables):.0f} ms",
             ]
-            print(f"| {name} | {method} | {' | '.join(cells)} |", flush=True)
+            say(f"| {name} | {method} | {' | '.join(cells)} |")
+    if chosen.write:
+        say("")
+        say.write(chosen.write)
 
 
 if __name__ == "__main__":
