@@ -2,11 +2,12 @@
 
     OMP_NUM_THREADS=1 python benchmarks/selection.py [--tables 20] [--fdr 0.1] [--channels poisson,normal]
 
-Thirty worlds or more per channel: ten to twelve priors, each with 200, 1,000 and 5,000 units of unequal exposure, standard error or
-trials. Discoveries are rates above 1.5 times the mean, probabilities above 1.25 times the mean and effects whose sign
-is right (no effect is exactly 0, where neither sign is). The oracle knows the prior. A world breaks the promise where
-its share of false discoveries, a mean over tables, is more than two standard errors above the stated one. `power` is
-the number of true discoveries over the oracle's, a mean over worlds, and `short` counts worlds where it is below 90 %.
+Thirty worlds or more per channel: ten to twelve priors, each with 200, 1,000 and 5,000 units of unequal exposure,
+standard error or trials. Discoveries are rates above 1.5 times the mean, probabilities above 1.25 times the mean and
+effects whose sign is right (no effect is exactly 0, where neither sign is). The oracle knows the prior. A world breaks
+the promise where its share of false discoveries, a mean over tables, is more than two standard errors above the stated
+one. `power` is the number of true discoveries over the oracle's, a mean over worlds, and `short` counts worlds where it
+is below 90 %.
 """
 
 from __future__ import annotations
