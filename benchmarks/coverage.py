@@ -5,13 +5,14 @@
 
 Fourteen priors of rates that everyday tables have (for the other channels, some priors of theirs). A table in Markdown
 for each number of units: per method the mean over all tables and its standard error, in percent. With `--by prior` a
-line for each prior.
+line for each prior, with `--write docs/intervals.md` into that page.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from numpy.random import Generator
@@ -108,6 +109,24 @@ def covered(channel: str, draw: Draw, n: int, methods: list[str], rng: Generator
     return np.array(shares)
 
 
+class Report:
+    """Lines that are shown as they come and can be written into a page, between the marks of this name."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.lines = name, list[str]()
+
+    def __call__(self, line: str) -> None:
+        self.lines.append(line)
+        print(line, flush=True)
+
+    def write(self, page: Path) -> None:
+        """Replace what stands between the marks."""
+        first, last = f"<!-- {self.name} -->", f"<!-- end of {self.name} -->"
+        before, _, rest = page.read_text(encoding="utf-8").partition(first)
+        _, _, after = rest.partition(last)
+        page.write_text("\n".join([f"{before}{first}", *self.lines, f"{last}{after}"]), encoding="utf-8")
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -116,12 +135,13 @@ def main() -> None:
     parser.add_argument("--tables", type=int, default=40, help="how many tables of each prior")
     parser.add_argument("--channel", choices=CHANNELS, default="poisson")
     parser.add_argument("--by", choices=["all", "prior"], default="all")
-    chosen = parser.parse_args()
+    parser.add_argument("--write", type=Path, metavar="PAGE")
+    chosen, say = parser.parse_args(), Report("coverage")
     conjugate = eb.Tally.of([1], [1], channel=chosen.channel).channel.conjugate
     own = ["priorformer"] if chosen.channel == "poisson" else []
     methods = chosen.methods.split(",") if chosen.methods else [*own, conjugate, "npmle-em", "npmle", "full-bayes"]
     for n in map(int, chosen.units.split(",")):
-        print(f"\n| {n} units | " + " | ".join(methods) + " |\n|" + " --- |" * (len(methods) + 1))
+        say(f"\n| {n:,} units | " + " | ".join(methods) + " |\n|" + " --- |" * (len(methods) + 1))
         found = {}
         for number, (prior, draw) in enumerate(CHANNELS[chosen.channel][0].items()):
             rng = np.random.default_rng([n, number])
@@ -131,7 +151,10 @@ def main() -> None:
             mean, error = 100 * shares.mean(axis=0), 100 * shares.std(axis=0, ddof=1) / np.sqrt(len(shares))
             for row, who in enumerate(("all units", "the top tenth", "the leader")):
                 cells = [f"{mean[m, row]:.1f} ± {error[m, row]:.1f}" for m in range(len(methods))]
-                print(f"| {' '.join(filter(None, (name, who)))} | " + " | ".join(cells) + " |", flush=True)
+                say(f"| {' '.join(filter(None, (name, who)))} | " + " | ".join(cells) + " |")
+    if chosen.write:
+        say("")
+        say.write(chosen.write)
 
 
 if __name__ == "__main__":

@@ -2,20 +2,22 @@
 
     OMP_NUM_THREADS=1 python benchmarks/selection.py [--tables 20] [--fdr 0.1] [--channels poisson,normal]
 
-Thirty worlds per channel: ten priors, each with 200, 1,000 and 5,000 units of unequal exposure, standard error or
-trials. Discoveries are rates above 1.5 times the mean, probabilities above 1.25 times the mean and effects whose sign
-is right (no effect is exactly 0, where neither sign is). The oracle knows the prior. A world breaks the promise where
-its share of false discoveries, a mean over tables, is more than two standard errors above the stated one. `power` is
-the number of true discoveries over the oracle's, a mean over worlds, and `short` counts worlds where it is below 90 %.
+Thirty worlds or more per channel: ten to twelve priors, each with 200, 1,000 and 5,000 units of unequal exposure,
+standard error or trials. Discoveries are rates above 1.5 times the mean, probabilities above 1.25 times the mean and
+effects whose sign is right (no effect is exactly 0, where neither sign is). The oracle knows the prior. A world breaks
+the promise where its share of false discoveries, a mean over tables, is more than two standard errors above the stated
+one. `power` is the number of true discoveries over the oracle's, a mean over worlds, and `short` counts worlds where it
+is below 90 %.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 
 import numpy as np
-from coverage import EFFECTS, PROBABILITIES, RATES, Draw, mixed
+from coverage import EFFECTS, PROBABILITIES, RATES, Draw, Report, mixed
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -39,16 +41,12 @@ def log_uniform(low: float, high: float) -> Draw:
     return lambda rng, n: np.exp(rng.uniform(np.log(low), np.log(high), n))
 
 
-FAR_FROM_A_BAR = {
-    "gamma .5, mean .05",
-    "gamma 50, mean 500",
-    "lognormal .3, med 5",
-    "gamma 4 mean 2 + .1% at 100",
-}
-"""Priors under which hardly anybody can be told to be above 1.5 times the mean, or everybody is."""
+FAR_FROM_A_BAR = {"gamma .5, mean .05", "gamma 50, mean 500", "gamma 4 mean 2 + .1% at 100"}
+"""Priors under which hardly anybody can be told to be above 1.5 times the mean."""
 WORLDS: dict[str, tuple[dict[str, Draw], Draw, str, Side]] = {
     "poisson": (
-        {name: draw for name, draw in RATES.items() if name not in FAR_FROM_A_BAR},
+        {name: draw for name, draw in RATES.items() if name not in FAR_FROM_A_BAR}
+        | {"gamma 4, mean 20": lambda rng, n: rng.gamma(4.0, 5.0, n)},
         log_uniform(0.5, 8.0),
         "1.5x",
         "above",
@@ -97,13 +95,15 @@ def discoveries(after: Posterior, theta: Floats, bar: float, side: Side, fdr: fl
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--tables", type=int, default=10, help="how many tables of each world")
+    parser.add_argument("--tables", type=int, default=4, help="how many tables of each world")
     parser.add_argument("--fdr", type=float, default=0.1)
     parser.add_argument("--channels", default=",".join(WORLDS))
     parser.add_argument("--verbose", action="store_true", help="a line for each world as well")
-    chosen = parser.parse_args()
-    print("| channel | method | false discoveries | worst world | broken | power | short | time per fit |")
-    print("|" + " --- |" * 8)
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="a page to put the table into")
+    chosen, say = parser.parse_args(), Report("selection")
+    say("")
+    say("| channel | method | false discoveries | worst world | broken | power | short | time per fit |")
+    say("|" + " --- |" * 8)
     for name in chosen.channels.split(","):
         priors, knowns, bar_text, side = WORLDS[name]
         channel = channel_named(name)
@@ -141,7 +141,10 @@ def main() -> None:
                 f"{int((power < 0.9).sum())} of {power.size}",
                 f"{1000 * seconds[m] / (len(worlds) * chosen.tables):.0f} ms",
             ]
-            print(f"| {name} | {method} | {' | '.join(cells)} |", flush=True)
+            say(f"| {name} | {method} | {' | '.join(cells)} |")
+    if chosen.write:
+        say("")
+        say.write(chosen.write)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 import click
 
 from ebformer.cli import options, terminal
@@ -54,8 +56,8 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
                 "method": score.method,
                 "risk": score.risk,
                 "log score": score.log_score,
-                "excess": score.excess,
-                "standard error": score.excess_se,
+                "excess": None if isnan(score.excess) else score.excess,
+                "standard error": None if isnan(score.excess) else score.excess_se,
                 "first": score.first,
             }
             for score in taking_part

@@ -123,7 +123,7 @@ def serving(channel: Channel) -> dict[str, Estimator]:
 
     >>> from ebformer.channels import channel_named
     >>> list(serving(channel_named("binomial")))
-    ['mle', 'npmle', 'npmle-em', 'beta']
+    ['mle', 'npmle', 'npmle-em', 'beta', 'full-bayes']
     """
     return {name: method for name, method in CATALOGUE.items() if channel.name in method.channels}
 

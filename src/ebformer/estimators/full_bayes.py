@@ -42,6 +42,7 @@ class FullBayes(Estimator):
     >>> rule = FullBayes()(Tally.of([2, 3, 2, 3]))  # which vary less than Poisson counts of one rate
     >>> low, high = rule.posterior(3).interval(0.9)
     >>> print(rule([2, 3]).round(2), low.round(1), high.round(1))
+    [2.32 2.54] 1.2 4.5
     """
 
     name: ClassVar[str] = "full-bayes"
