@@ -297,7 +297,7 @@ class Drift:
 
 PARAMETERS = ("pull", "fade", "jump", "trend")
 
-TYPICAL = Drift(0.22, 0.98, 0.25, 0.0, {"pull": 0.08, "fade": 0.03, "jump": 0.2, "trend": 0.1})
+TYPICAL = Drift(0.22, 0.98, 0.25, 0.0, {"pull": 0.08, "fade": 0.06, "jump": 0.2, "trend": 0.1})
 
 
 class NextCount(WholeMixture):

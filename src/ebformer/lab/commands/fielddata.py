@@ -21,8 +21,9 @@ from ebformer.lab.arena.losses import Loss
 from ebformer.lab.arena.published import read_published
 from ebformer.lab.arena.table import REAL, published_errors
 from ebformer.lab.fielddata import Holdout, baseball, books, classic, evaluate, hockey
+from ebformer.lab.fielddata.moving import Moved, moving
 from ebformer.lab.fielddata.summary import ERRORS, against
-from ebformer.lab.figures.fielddata_tables import against_tables, p_value_tables, score_tables
+from ebformer.lab.figures.fielddata_tables import against_tables, drift_tables, p_value_tables, score_tables
 from ebformer.tables.files import check_folder
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -56,6 +57,9 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
     @click.option(
         "--thinned", is_flag=True, help="Split the first counts in two at random, instead of predicting the later ones."
     )
+    @click.option(
+        "--drift", "with_drift", is_flag=True, help="Predict also with rates that move, as learnt from earlier cases."
+    )
     @click.option("--jobs", type=int, default=os.cpu_count(), show_default=True, help="Processes to use.")
     @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write every score as CSV.")
     @click.option(
@@ -66,6 +70,7 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
         error: str | None,
         published: str | None,
         thinned: bool,
+        with_drift: bool,
         jobs: int,
         output: Path | None,
         figure: Path | None,
@@ -101,6 +106,12 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
             printed += against_tables(against(scores, theirs, f"{each}_improvement"), each)
         for table in printed:
             show(table)
+        if with_drift:
+            found: list[Moved] = []
+            with progress("Moving", lambda: len(found) / len(methods), len(holdouts)):
+                found += moving(holdouts, methods)
+            for table in drift_tables(found):
+                show(table)
         if figure is not None:
             violins(scores, *errors).savefig(figure)
 
@@ -132,7 +143,10 @@ def command() -> None:
     "--position", multiple=True, type=click.Choice(list(hockey.POSITIONS)), help="Repeatable.  [default: each]"
 )
 @click.option("--count", type=click.Choice(hockey.COUNTS), default="goals", show_default=True, help="What to predict.")
-def nhl(files: Sequence[Path], data_dir: Path | None, position: Sequence[str], count: str) -> list[Holdout]:
+@click.option("--exposure", is_flag=True, help="Games played are the exposure of each season.")
+def nhl(
+    files: Sequence[Path], data_dir: Path | None, position: Sequence[str], count: str, exposure: bool
+) -> list[Holdout]:
     """Hockey: a skater's season predicts the next.
 
     FILES are season pages of hockey-reference.com saved as CSV, named after the year in which the season ended, or
@@ -144,7 +158,7 @@ def nhl(files: Sequence[Path], data_dir: Path | None, position: Sequence[str], c
       ebformer fielddata nhl --position center --position winger --estimators npmle,priorformer
     """
     positions = dict.fromkeys(position or hockey.POSITIONS)
-    return [pair for each in positions for pair in hockey.load(files, each, count, data_dir)]
+    return [pair for each in positions for pair in hockey.load(files, each, count, data_dir, exposure)]
 
 
 @command.command()
@@ -152,7 +166,10 @@ def nhl(files: Sequence[Path], data_dir: Path | None, position: Sequence[str], c
 @FILES
 @click.option("--role", multiple=True, type=click.Choice(baseball.ROLES), help="Repeatable.  [default: each]")
 @click.option("--triples/--no-triples", default=True, help="Whether a triple is a hit (not in the paper's pitchers).")
-def mlb(files: Sequence[Path], data_dir: Path | None, role: Sequence[str], triples: bool) -> list[Holdout]:
+@click.option("--exposure", is_flag=True, help="Plate appearances are the exposure of each half (compact tables only).")
+def mlb(
+    files: Sequence[Path], data_dir: Path | None, role: Sequence[str], triples: bool, exposure: bool
+) -> list[Holdout]:
     """Baseball: hits in half a season predict the other half.
 
     FILES are Retrosheet event files (.EVA, .EVN) of all teams of a season, or compact tables. The postseason is left
@@ -164,7 +181,7 @@ def mlb(files: Sequence[Path], data_dir: Path | None, role: Sequence[str], tripl
       ebformer fielddata mlb --role pitch --no-triples --estimators npmle,priorformer
     """
     roles = dict.fromkeys(role or baseball.ROLES)
-    return [season for each in roles for season in baseball.load(files, each, triples, data_dir)]
+    return [season for each in roles for season in baseball.load(files, each, triples, data_dir, exposure)]
 
 
 @command.command(name="books")

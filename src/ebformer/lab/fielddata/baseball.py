@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from ebformer.errors import InputError
 from ebformer.lab.fielddata.holdout import Holdout
 from ebformer.lab.fielddata.sources import FilePath, given, read_columns
@@ -27,6 +29,8 @@ class HalfSeasons(NamedTuple):
     second: int
     triples_first: int = 0
     triples_second: int = 0
+    plate_first: int = 0
+    plate_second: int = 0
 
 
 class Game(NamedTuple):
@@ -39,7 +43,11 @@ class Game(NamedTuple):
 
 
 def load(
-    files: Sequence[FilePath] = (), role: str = "bat", triples: bool = True, data_dir: FilePath | None = None
+    files: Sequence[FilePath] = (),
+    role: str = "bat",
+    triples: bool = True,
+    data_dir: FilePath | None = None,
+    exposure: bool = False,
 ) -> list[Holdout]:
     """One holdout for every season, from the players with at least one hit in it.
 
@@ -48,39 +56,49 @@ def load(
     `triples=False` leaves triples out, as the parser behind the paper's pitchers does.
     """
     tables = "mlb/mlb_half_season_hits_*.csv"
-    return holdouts(read(given(files, data_dir, tables, f"{tables}.gz", "mlb/*.EV[AN]")), role, triples)
+    return holdouts(
+        read(given(files, data_dir, tables, f"{tables}.gz", "mlb/*.EV[AN]"), exposure), role, triples, exposure
+    )
 
 
-def holdouts(players: Iterable[HalfSeasons], role: str = "bat", triples: bool = True) -> list[Holdout]:
+def holdouts(
+    players: Iterable[HalfSeasons], role: str = "bat", triples: bool = True, exposure: bool = False
+) -> list[Holdout]:
     """Gather the players of one role by season.
+
+    With `exposure`, plate appearances (batters faced) are that of each half, and who has none in one is left out.
 
     >>> holdouts([HalfSeasons(1990, "boggw001", "bat", 95, 92), HalfSeasons(1990, "clemr001", "bat", 0, 0)])
     [Holdout(mlb bat, 1990: 1 unit, ratio 1)]
     """
     if role not in ROLES:
         raise InputError(f"no role {role!r}: give {' or '.join(ROLES)}")
-    seasons: dict[int, list[tuple[int, int]]] = {}
+    seasons: dict[int, list[tuple[int, int, int, int]]] = {}
     for player in players:
         if player.role != role:
             continue
         first, second = player.first, player.second
         if not triples:
             first, second = first - player.triples_first, second - player.triples_second
-        if first + second > 0:
-            seasons.setdefault(player.season, []).append((first, second))
-    data = f"mlb {role}" if triples else f"mlb {role} without triples"
-    return [
-        Holdout.of([x for x, _ in pairs], [y for _, y in pairs], data=data, case=str(season))
-        for season, pairs in sorted(seasons.items())
-    ]
+        watched = player.plate_first, player.plate_second
+        if first + second > 0 and (min(watched) > 0 or not exposure):
+            seasons.setdefault(player.season, []).append((first, second, *watched))
+    data = f"mlb {role}" + " without triples" * (not triples) + " per plate appearance" * exposure
+    found = []
+    for season, pairs in sorted(seasons.items()):
+        x, y, *watched_each = np.array(pairs).T
+        exposures = watched_each if exposure else (None, None)
+        found.append(Holdout(x, y, np.ones_like(x), 1.0, data, str(season), *exposures))
+    return found
 
 
-def read(files: Iterable[FilePath]) -> list[HalfSeasons]:
+def read(files: Iterable[FilePath], plate: bool = False) -> list[HalfSeasons]:
     """Every player, role and season in compact tables and event files; the postseason's (.EVE) are left out.
 
     Who is there twice is refused, since his hits would be too.
     """
-    halves = [f"{kind}_{half}_half" for kind in ("hits", "triples") for half in ("first", "second")]
+    kinds = ("hits", "triples", "pa")[: 3 if plate else 2]
+    halves = [f"{kind}_{half}_half" for kind in kinds for half in ("first", "second")]
     players: list[HalfSeasons] = []
     games: dict[str, Game] = {}
     for path in map(Path, files):

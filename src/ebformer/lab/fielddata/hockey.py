@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from ebformer.errors import InputError
 from ebformer.lab.fielddata.holdout import Holdout
 from ebformer.lab.fielddata.sources import FilePath, given, read_columns, read_text
@@ -29,18 +31,26 @@ class SkaterSeason(NamedTuple):
 
 
 def load(
-    files: Sequence[FilePath] = (), position: str = "all", count: str = "goals", data_dir: FilePath | None = None
+    files: Sequence[FilePath] = (),
+    position: str = "all",
+    count: str = "goals",
+    data_dir: FilePath | None = None,
+    exposure: bool = False,
 ) -> list[Holdout]:
     """One holdout for every two consecutive seasons, named by the first, from the players that are in both.
 
     `files` are compact tables (columns season, player_id, pos, gp, goals, points) or season pages of
     hockey-reference.com saved as CSV, with the year in their names; without any, those in the folder nhl/ of the data.
     """
-    return holdouts(read(given(files, data_dir, "nhl/*.csv", "nhl/*.csv.gz")), position, count)
+    return holdouts(read(given(files, data_dir, "nhl/*.csv", "nhl/*.csv.gz")), position, count, exposure)
 
 
-def holdouts(skaters: Iterable[SkaterSeason], position: str = "all", count: str = "goals") -> list[Holdout]:
+def holdouts(
+    skaters: Iterable[SkaterSeason], position: str = "all", count: str = "goals", exposure: bool = False
+) -> list[Holdout]:
     """Pair each season with the next; the position is asked of a player in each of the two.
+
+    With `exposure`, games played are that of each season.
 
     Seasons of which no two are consecutive are refused, and so are consecutive ones without a player in common.
 
@@ -55,18 +65,21 @@ def holdouts(skaters: Iterable[SkaterSeason], position: str = "all", count: str 
         )
     kept = POSITIONS[position]
     named: dict[int, set[str]] = {}
-    seasons: dict[int, dict[str, int]] = {}
+    seasons: dict[int, dict[str, tuple[int, int]]] = {}
     for skater in skaters:
         named.setdefault(skater.season, set()).add(skater.player)
         if skater.games > 0 and (kept is None or skater.position in kept):
-            seasons.setdefault(skater.season, {})[skater.player] = getattr(skater, count)
+            seasons.setdefault(skater.season, {})[skater.player] = getattr(skater, count), skater.games
     _check_pairs(named)
-    data = f"nhl {position}" if count == "goals" else f"nhl {position} {count}"
+    data = f"nhl {position}" + f" {count}" * (count != "goals") + " per game" * exposure
     paired = []
     for season in sorted(seasons):
         first, second = seasons[season], seasons.get(season + 1, {})
         if both := sorted(first.keys() & second.keys()):
-            paired.append(Holdout.of([first[p] for p in both], [second[p] for p in both], data=data, case=str(season)))
+            looks = np.array([[*first[player], *second[player]] for player in both]).T
+            exposures = (looks[1], looks[3]) if exposure else (None, None)
+            one_each = np.ones(len(both), dtype=np.int64)
+            paired.append(Holdout(looks[0], looks[2], one_each, 1.0, data, str(season), *exposures))
     return paired
 
 

@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from scipy.special import logsumexp
 
-from ebformer.bayes.prediction import log_predictive
+from ebformer.bayes.prediction import PredictiveMixture, log_predictive
 from ebformer.binning import distinct_rows
 from ebformer.distributions import Floats
+from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.lab.arena.losses import Loss
@@ -26,8 +28,14 @@ BATCH = 16
 """Holdouts that are one piece of work for a process."""
 
 
-def score(holdout: Holdout, rule: Rule, name: str | None = None, seconds: float = math.nan) -> Loss:
-    """Judge a rule fitted to `holdout.tally` by the counts it has not seen.
+def score(
+    holdout: Holdout,
+    rule: Rule,
+    name: str | None = None,
+    seconds: float = math.nan,
+    drift: Drift | None = None,
+) -> Loss:
+    """Judge a rule fitted to `holdout.tally` by the counts it has not seen, predicted with a drift where there is one.
 
     >>> from ebformer.prior import Prior
     >>> from ebformer.rule import BayesRule
@@ -36,13 +44,16 @@ def score(holdout: Holdout, rule: Rule, name: str | None = None, seconds: float 
     """
     y = holdout.after / holdout.future
     first, cell = distinct_rows(holdout.before, holdout.known)
-    estimate = rule(holdout.before[first], holdout.known[first])[cell]
+    now = rule(holdout.before[first], holdout.known[first])[cell]
+    estimate = now if drift is None else _next(rule, holdout, drift)[cell]
     rmse, mae = _errors(estimate - y, holdout)
     mle_rmse, mle_mae = _errors(holdout.before / holdout.known - y, holdout)
     log_score = coverage = math.nan
     if rule.prior is not None:
-        log_score = _mean(log_predictive(rule.prior, *_looks(holdout)), holdout)
-        coverage = _mean(covered(rule, holdout), holdout)
+        log_score = _mean(
+            log_predictive(rule.prior, *_looks(holdout)) if drift is None else _log_moved(rule, holdout, drift), holdout
+        )
+        coverage = _mean(covered(rule, holdout, drift), holdout)
     return Loss(
         *holdout.key,
         name or rule.method,
@@ -56,11 +67,30 @@ def score(holdout: Holdout, rule: Rule, name: str | None = None, seconds: float 
     )
 
 
-def covered(rule: Rule, holdout: Holdout) -> Floats:
+def _next(rule: Rule, holdout: Holdout, drift: Drift) -> Floats:
+    """The expected next rate of every distinct first look."""
+    first, _ = distinct_rows(holdout.before, holdout.known)
+    return rule.next(holdout.before[first], holdout.known[first], drift=drift).mean
+
+
+def _log_moved(rule: Rule, holdout: Holdout, drift: Drift) -> Floats:
+    """log p(y | x) of every pair."""
+    ahead = rule.predict(holdout.before, holdout.known, holdout.future, drift=drift)
+    assert isinstance(ahead, PredictiveMixture)
+    found = []
+    for rows in np.array_split(np.arange(holdout.before.size), 1 + holdout.before.size // 1000):
+        y, future = holdout.after[rows, None].astype(np.float64), holdout.future[rows, None]
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(ahead.after.weights[rows])
+        found.append(logsumexp(log_weights + ahead.channel.log_likelihood(y, ahead.after.atoms, future), axis=1))
+    return np.concatenate(found)
+
+
+def covered(rule: Rule, holdout: Holdout, drift: Drift | None = None) -> Floats:
     """1 where y lies in the predictive interval of its x, else 0; float64 [m]."""
     first, cell = distinct_rows(holdout.before, holdout.known, holdout.future)
     x, known, future = holdout.before[first], holdout.known[first], holdout.future[first]
-    low, high = rule.predict(x, known, future).interval(LEVEL)
+    low, high = rule.predict(x, known, future, drift=drift).interval(LEVEL)
     return ((holdout.after >= low[cell]) & (holdout.after <= high[cell])).astype(np.float64)
 
 

@@ -9,6 +9,7 @@ from ebformer.estimators.catalogue import CLASSICAL
 from ebformer.lab.arena.losses import Loss
 from ebformer.lab.arena.paired_t import show_p
 from ebformer.lab.arena.summary import Interval
+from ebformer.lab.fielddata.moving import Moved
 from ebformer.lab.fielddata.summary import ERRORS, Against, means, paired_tests, rankings
 from ebformer.report.text_table import TextTable
 
@@ -47,6 +48,36 @@ def score_tables(scores: Sequence[Loss], errors: Sequence[str] = ERRORS, splits:
                 ("method", "RMSE", "MAE", *(f"P-L {error.upper()}" for error in errors), "log score", "coverage", "ms"),
                 tuple(rows),
                 tuple(notes),
+            )
+        )
+    return tables
+
+
+def drift_tables(moved: Sequence[Moved]) -> list[TextTable]:
+    """One table per data set: each method without drift, with a typical one and with one learnt from earlier cases."""
+    tables = []
+    for data in dict.fromkeys(one.kinds["none"].data for one in moved):
+        rows = []
+        here = [one for one in moved if one.kinds["none"].data == data]
+        for name in dict.fromkeys(one.kinds["none"].estimator for one in here):
+            of = [one for one in here if one.kinds["none"].estimator == name]
+            for kind in of[0].kinds:
+                scores = [one.kinds[kind] for one in of]
+                columns = ("rmse_improvement", "mae_improvement", "log_score", "coverage")
+                rmse, mae, log_score, coverage = (means(scores, column)[data][name] for column in columns)
+                shown = show_interval(rmse), show_interval(mae), f"{log_score.mean:.4f}", f"{coverage.mean:.3f}"
+                rows.append((name, kind, *shown))
+        last = here[-1].learnt
+        count = len({one.kinds["none"].case for one in here})
+        tables.append(
+            TextTable(
+                f"{data}: percent better than MLE with rates that move, {count} case{'s'[: count != 1]}",
+                ("method", "drift", "RMSE", "MAE", "log score", "coverage"),
+                tuple(rows),
+                (
+                    f"Learnt from the cases before each; in the end pull {last.pull:.2f}, fade {last.fade:.2f}, "
+                    f"jump {last.jump:.2f}, trend {last.trend:+.2f}.",
+                ),
             )
         )
     return tables
