@@ -13,7 +13,7 @@ LAYERS = [
     {"bayes"},
     {"rule"},
     {"estimators", "networks"},
-    {"tables", "binning", "windows", "pooling", "ranking", "selection", "check", "unseen_units", "comparison", "datasets", "scikit_learn"},
+    {"tables", "binning", "windows", "pooling", "margins", "ranking", "selection", "check", "unseen_units", "comparison", "datasets", "scikit_learn"},
     {"report"},
     {"cli"},
     {"lab"},

@@ -70,7 +70,7 @@ class DuckTable:
     def variety(self, columns: Columns, role: Role, limit: int) -> int:
         name = columns.role(role)
         assert name is not None
-        numbers = f"SELECT DISTINCT {self._number(name)} FROM ebformer_given AS given LIMIT {limit + 1}"
+        numbers = f"SELECT DISTINCT {self.number(name)} FROM ebformer_given AS given LIMIT {limit + 1}"
         return int(self.ask(f"SELECT count(*) FROM ({numbers})").fetchall()[0][0])
 
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
@@ -109,15 +109,15 @@ class DuckTable:
             f"count({x}) > 0 AND bool_and(coalesce({x} >= 0 AND {x} = floor({x}), true)"
             f" AND NOT coalesce(regexp_matches({entry}::VARCHAR, '^0\\d'), false))"
             for name in numeric
-            for x, entry in [(self._number(name), quoted(name))]
+            for x, entry in [(self.number(name), quoted(name))]
         )
         verdict = self.ask(f"SELECT {judged} FROM (SELECT * FROM ebformer_given LIMIT {JUDGED}) AS given").fetchall()[0]
         return [name for name, whole in zip(numeric, verdict, strict=True) if whole] + unclear
 
     def _keys(self, columns: Columns, width: float) -> dict[Role, str]:
         """What rows are grouped by and matched on, as SQL."""
-        known = self._number(columns.known) if isinstance(columns.known, str) else f"{columns.constant!r}::DOUBLE"
-        x, about = keys(columns.channel, Sql(self._number(columns.x)), Sql(known), width)
+        known = self.number(columns.known) if isinstance(columns.known, str) else f"{columns.constant!r}::DOUBLE"
+        x, about = keys(columns.channel, Sql(self.number(columns.x)), Sql(known), width)
         found: dict[Role, str] = {"x": x.text, "known": about.text}
         if columns.group is not None:
             text = f"given.{quoted(columns.group)}::VARCHAR"
@@ -127,7 +127,7 @@ class DuckTable:
     def _is_number(self, name: str) -> bool:
         return re.fullmatch(NUMBERS, self.types[name]) is not None
 
-    def _number(self, name: str) -> str:
+    def number(self, name: str) -> str:
         """SQL for a column as DOUBLE: NULL where missing, -inf where it is text that is no number."""
         column = f"given.{quoted(name)}"
         if self._is_number(name):
