@@ -17,6 +17,7 @@ LAYERS = [
         "tables",
         "windows",
         "pooling",
+        "margins",
         "ranking",
         "selection",
         "check",

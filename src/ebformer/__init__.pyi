@@ -20,6 +20,7 @@ from .estimators.contract import check_estimator as check_estimator
 from .estimators.erm_monotone import ErmMonotone as ErmMonotone
 from .estimators.full_bayes import FullBayes as FullBayes
 from .estimators.gamma import Gamma as Gamma
+from .estimators.gamma_mixture import GammaMixture as GammaMixture
 from .estimators.minimax import Minimax as Minimax
 from .estimators.mle import Mle as Mle
 from .estimators.normal import NormalMeans as NormalMeans
@@ -39,6 +40,7 @@ from .tables.frames import estimate_many as estimate_many
 from .tables.frames import fit as fit
 from .tables.frames import load_fit as load_fit
 from .tables.frames import shrink as shrink
+from .tables.signals import signals as signals
 from .tally import Tally as Tally
 from .unseen_units import unseen as unseen
 

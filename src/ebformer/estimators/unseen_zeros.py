@@ -14,9 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ebformer.bayes import bayes_rule, log_marginal, posterior, predictive
+from ebformer.bayes import log_marginal
 from ebformer.channels import pick
-from ebformer.distributions import Floats, Posterior, Predictive
+from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.errors import KnownError
 from ebformer.prior import AnyPrior
 from ebformer.rule import BayesRule, Convergence, Rule
@@ -44,22 +45,9 @@ class CompletedRule(BayesRule):
         seen = np.log1p(-_zero(self.prior, self.tally, t))
         return float(self.tally.multiplicity @ (log_marginal(self.prior, self.tally.x, t, channel=look) - seen))
 
-    def posterior(self, x: ArrayLike, known: ArrayLike | None = None, **words: ArrayLike | None) -> Posterior:
-        """The distribution of theta given x."""
-        return posterior(self.prior, x, self._known(known, words), channel=self.channel.next_look)
-
-    def predict(
-        self,
-        x: ArrayLike,
-        known: ArrayLike | None = None,
-        future: ArrayLike | None = None,
-        **words: ArrayLike | None,
-    ) -> Predictive:
-        """The distribution of the next observation given x, zeros included."""
-        return predictive(self.prior, x, self._known(known, words), future, channel=self.channel.next_look)
-
-    def _estimate(self, x: Floats, known: Floats) -> Floats:
-        return bayes_rule(self.mixing, x, known, channel=self.channel.next_look)
+    @property
+    def look(self) -> Channel:
+        return self.channel.next_look
 
     def _known(self, known: ArrayLike | None, words: dict[str, ArrayLike | None]) -> ArrayLike:
         about: ArrayLike | None = pick(known, words, self.channel)[1]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -39,7 +39,8 @@ class Wanted:
     in the list of those that are `selected`. `future` is what will be known about the next observation, such as its
     exposure (`predicted`, with its interval), and `top` the length of the list that `p_top` is about. `per` is the
     exposure, or the number of trials, that rates are given for. `drift` says how rates move until the next observation:
-    a `Drift`, the path of a saved one or "typical"; `predicted_still` is the prediction without it.
+    a `Drift`, the path of a saved one or "typical"; `predicted_still` is the prediction without it. `signals` asks for
+    the words of those who compare observed with expected counts: `EBGM`, `EB05`, `EB95`.
     """
 
     interval: float | None = None
@@ -51,6 +52,7 @@ class Wanted:
     fdr: float | None = None
     per: float | None = None
     drift: Drift | str | None = None
+    signals: bool = False
 
     def __post_init__(self) -> None:
         tails(self.level)
@@ -129,6 +131,11 @@ class Asked:
     def posterior(self) -> Posterior:
         return self.rule.posterior(self.x, self.known)
 
+    @cached_property
+    def interval(self) -> Callable[[float], tuple[Floats, Floats]]:
+        """The posterior's, each computed once."""
+        return cache(self.posterior.interval)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -152,7 +159,7 @@ class Answer:
         """What the columns hold.
 
         >>> from ebformer.channels import POISSON
-        >>> print(ANSWERS[2].sentence(Wanted(above=1.5), POISSON))
+        >>> print(ANSWERS[3].sentence(Wanted(above=1.5), POISSON))
         p_above: the probability that the rate is above 1.5
         """
         return f"{', '.join(self.columns)}: {self.meaning.format(wanted=wanted, words=channel.words)}"
@@ -197,9 +204,15 @@ ANSWERS = (
         ("lower", "upper"),
         lambda wanted: wanted.interval is not None or bool(wanted.bars) or wanted.fdr is not None,
         "the ends of the interval that holds the {words.theta} with probability {wanted.level:g}",
-        each=lambda asked, wanted: asked.posterior.interval(wanted.level),
+        each=lambda asked, wanted: asked.interval(wanted.level),
         certain=True,
         in_theta=True,
+    ),
+    Answer(
+        ("EBGM", "EB05", "EB95"),
+        lambda wanted: wanted.signals,
+        "the geometric mean of the {words.theta} given what was seen, and what it is below with probability 0.05, 0.95",
+        each=lambda asked, wanted: [np.exp(asked.posterior.mean_log), *asked.interval(0.9)],
     ),
     Answer(
         ("p_above",),

@@ -72,7 +72,7 @@ class DuckTable:
     def variety(self, columns: Columns, role: Role, limit: int) -> int:
         name = columns.role(role)
         assert name is not None
-        numbers = f"SELECT DISTINCT {self._number(name)} FROM ebformer_given AS given LIMIT {limit + 1}"
+        numbers = f"SELECT DISTINCT {self.number(name)} FROM ebformer_given AS given LIMIT {limit + 1}"
         return int(self.ask(f"SELECT count(*) FROM ({numbers})").fetchall()[0][0])
 
     def kinds(self, names: Sequence[str]) -> tuple[int, list[int]]:
@@ -81,7 +81,7 @@ class DuckTable:
         return found[0], list(found[1:])
 
     def of_units(self, columns: Columns) -> DuckTable:
-        x, known = totals(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)))
+        x, known = totals(columns.channel, Sql(self.number(columns.x)), Sql(self._known(columns)))
         by = ", ".join(quoted(name) for name in (columns.unit, columns.group) if name is not None)
         numbered = "SELECT *, row_number() OVER () AS ebformer_row FROM ebformer_given"
         return DuckTable(
@@ -127,14 +127,14 @@ class DuckTable:
             f"count({x}) > 0 AND bool_and(coalesce({x} >= 0 AND {x} = floor({x}), true)"
             f" AND NOT coalesce(regexp_matches({entry}::VARCHAR, '^0\\d'), false))"
             for name in numeric
-            for x, entry in [(self._number(name), quoted(name))]
+            for x, entry in [(self.number(name), quoted(name))]
         )
         verdict = self.ask(f"SELECT {judged} FROM (SELECT * FROM ebformer_given LIMIT {JUDGED}) AS given").fetchall()[0]
         return [name for name, whole in zip(numeric, verdict, strict=True) if whole] + unclear
 
     def _keys(self, columns: Columns, width: float) -> dict[Role, str]:
         """What rows are grouped by and matched on, as SQL."""
-        x, about = keys(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)), width)
+        x, about = keys(columns.channel, Sql(self.number(columns.x)), Sql(self._known(columns)), width)
         found: dict[Role, str] = {"x": x.text, "known": about.text}
         if columns.group is not None:
             text = f"given.{quoted(columns.group)}::VARCHAR"
@@ -142,12 +142,12 @@ class DuckTable:
         return found
 
     def _known(self, columns: Columns) -> str:
-        return self._number(columns.known) if isinstance(columns.known, str) else f"{columns.constant!r}::DOUBLE"
+        return self.number(columns.known) if isinstance(columns.known, str) else f"{columns.constant!r}::DOUBLE"
 
     def _is_number(self, name: str) -> bool:
         return re.fullmatch(NUMBERS, self.types[name]) is not None
 
-    def _number(self, name: str) -> str:
+    def number(self, name: str) -> str:
         """SQL for a column as DOUBLE: NULL where missing, -inf where it is text that is no number."""
         column = f"given.{quoted(name)}"
         if self._is_number(name):

@@ -1,0 +1,152 @@
+"""Observed over expected: margins, empty cells that are never written out, and the field's words at every door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+from scipy.special import gammaln
+
+import ebformer as eb
+from command_line import ebformer
+from ebformer.errors import InputError, NoPriorError
+from ebformer.margins import empty_cells
+
+
+def reports(seed: int = 0, strata: int = 1) -> polars.DataFrame:
+    """A table of 40 drugs and 30 events, every cell written out."""
+    rng = np.random.default_rng(seed)
+    drugs, events, sexes = np.meshgrid(np.arange(40), np.arange(30), np.arange(strata), indexing="ij")
+    scale = np.exp(rng.normal(size=(40, 1, strata)) + rng.normal(size=(1, 30, strata)) - 1)
+    ratio = np.where(rng.random((40, 30, 1)) < 0.1, 5.0, rng.gamma(4.0, 0.25, (40, 30, 1)))
+    n = rng.poisson(scale * ratio)
+    names = {"drug": [f"d{i}" for i in drugs.ravel()], "event": [f"e{i}" for i in events.ravel()]}
+    return polars.DataFrame({**names, "sex": sexes.ravel(), "n": n.ravel()})
+
+
+def test_expected_counts_come_from_the_margins_within_strata() -> None:
+    frame = reports(1, strata=2)
+    found = eb.signals(frame, "drug", "event", "n", stratify="sex")
+    cells = frame["n"].to_numpy().reshape(40, 30, 2).astype(float)
+    totals = cells.sum(axis=(0, 1))
+    expected = (cells.sum(axis=1)[:, None] * cells.sum(axis=0)[None] / totals).sum(axis=2)
+    places = found["drug"].str.slice(1).cast(int).to_numpy(), found["event"].str.slice(1).cast(int).to_numpy()
+    assert np.allclose(found["expected"], expected[places])
+    assert np.array_equal(found["n"], cells.sum(axis=2)[places])
+    assert found["n"].sum() == pytest.approx(expected.sum())
+
+
+def test_zeros_need_no_rows() -> None:
+    frame = reports()
+    key = ["drug", "event"]
+    whole = eb.signals(frame, "drug", "event", "n").filter(polars.col("n") > 0).sort(key)
+    short = eb.signals(frame.filter(polars.col("n") > 0), "drug", "event", "n").sort(key)
+    assert whole[key].equals(short[key])
+    for name in ("expected", "estimate", "EBGM", "EB05", "EB95"):
+        assert np.allclose(whole[name], short[name], rtol=1e-9)
+
+
+def test_empty_cells_are_counted_as_if_written_out() -> None:
+    rng = np.random.default_rng(0)
+    rows, columns = rng.gamma(0.5, 40.0, (200, 2)), rng.gamma(0.5, 50.0, (150, 2))
+    totals = rows.sum(axis=0)
+    every = ((rows / totals) @ columns.T).ravel()
+    filled = rng.random(every.size) < 0.3
+    expected, cells = empty_cells(rows, columns, totals, every[filled])
+    assert cells.sum() == (~filled).sum()
+    assert cells @ expected == pytest.approx(every[~filled].sum())
+    for rate in (0.3, 2.0):
+        assert cells @ np.exp(-rate * expected) == pytest.approx(np.exp(-rate * every[~filled]).sum(), rel=1e-4)
+
+
+def test_the_words_of_the_field() -> None:
+    found = eb.signals(reports(), "drug", "event", "n")
+    assert (found["EB05"] < found["EBGM"]).all()
+    assert (found["EBGM"] < found["estimate"]).all()
+    assert (found["estimate"] < found["EB95"]).all()
+    assert np.array_equal(found["EB05"], np.sort(found["EB05"])[::-1])
+    chosen = found.filter("selected")
+    assert 0 < len(chosen) < len(found)
+    assert (1 - chosen["p_above"]).mean() <= 0.05
+
+
+def test_the_list_is_as_precise_as_it_says() -> None:
+    rng = np.random.default_rng(5)
+    expected = rng.gamma(1.0, 3.0, 4000)
+    ratio = np.where(rng.random(4000) < 0.85, rng.gamma(6.0, 1 / 6, 4000), rng.gamma(3.0, 1.5, 4000))
+    frame = polars.DataFrame({"d": np.arange(4000), "e": "x", "n": rng.poisson(ratio * expected), "expected": expected})
+    found = eb.signals(frame, "d", "e", "n", expected="expected", above=2.0, fdr=0.1).sort("d")
+    listed = found["selected"].to_numpy()
+    assert listed.sum() > 100
+    assert (ratio[listed] <= 2.0).mean() < 0.1 + 2 * np.sqrt(0.09 / listed.sum())
+
+
+def test_two_gammas_are_the_likeliest_two() -> None:
+    rng = np.random.default_rng(2)
+    expected = rng.gamma(0.5, 4.0, 2000)
+    x = rng.poisson(expected * np.where(rng.random(2000) < 0.8, rng.gamma(4.0, 0.25, 2000), rng.gamma(2.0, 2.0, 2000)))
+    rule = eb.GammaMixture()(eb.Tally.of(x, expected))
+
+    def log_likelihood(weight: float, a: np.ndarray, b: np.ndarray) -> float:
+        n, t = x[:, None], expected[:, None]
+        log_f = gammaln(n + a) - gammaln(a) - gammaln(n + 1) - a * np.log1p(t / b) - n * np.log1p(b / t)
+        return float(np.logaddexp(np.log(weight) + log_f[:, 0], np.log1p(-weight) + log_f[:, 1]).sum())
+
+    told = rule.prior.parameters()
+    weight, a, b = told["weights"][0], np.array(told["shape"]), np.array(told["rate"])
+    best = log_likelihood(weight, a, b)
+    assert rule.convergence.reached
+    assert rule.log_likelihood == pytest.approx(best, abs=1e-6)
+    for factor in (0.99, 1.01):
+        for which in ([1, 0], [0, 1]):
+            change = np.where(which, factor, 1.0)
+            assert log_likelihood(weight, a * change, b) < best
+            assert log_likelihood(weight, a, b * change) < best
+        assert log_likelihood(weight * factor, a, b) < best
+
+
+def test_one_component_is_the_gamma_method() -> None:
+    tally = eb.Tally.of([0, 0, 3, 1, 12, 0, 2], [1.0, 2.0, 1.0, 0.5, 3.0, 1.0, 1.0])
+    one, gamma = eb.GammaMixture(1)(tally), eb.Gamma()(tally)
+    assert np.allclose(one([0, 5], 1.5), gamma([0, 5], 1.5), rtol=1e-5)
+    assert np.allclose(
+        one.posterior(3, 1.0).quantile([0.05, 0.95]), gamma.posterior(3, 1.0).quantile([0.05, 0.95]), rtol=1e-5
+    )
+
+
+def test_a_mixture_survives_being_saved_and_its_posterior_is_one_of_atoms(tmp_path: Path) -> None:
+    tally = eb.Tally.of(np.random.default_rng(0).poisson(np.repeat([0.5, 6.0], 300)))
+    rule = eb.GammaMixture()(tally)
+    rule.save(tmp_path / "rule.json")
+    again = eb.Rule.load(tmp_path / "rule.json")
+    assert again.prior == rule.prior
+    drawn = rule.prior.draw(200_000, np.random.default_rng(1))
+    weight = np.exp(-drawn) * drawn**4
+    after = rule.posterior(4)
+    assert after.mean == pytest.approx(np.average(drawn, weights=weight), rel=0.02)
+    assert after.mean_log == pytest.approx(np.average(np.log(drawn), weights=weight), abs=0.02)
+    assert after.exceeds(5.0) == pytest.approx(np.average(drawn > 5.0, weights=weight), abs=0.01)
+    assert rule.predict(4).pmf(2) == pytest.approx(np.average(np.exp(-drawn) * drawn**2 / 2, weights=weight), rel=0.02)
+
+
+def test_the_command_says_what_python_says(tmp_path: Path) -> None:
+    frame = reports().filter(polars.col("n") > 0)
+    frame.write_csv(tmp_path / "reports.csv")
+    columns = ["--row", "drug", "--column", "event", "--count", "n"]
+    ran = ebformer("signals", "reports.csv", *columns, "-o", "out.csv", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    found, same = polars.read_csv(tmp_path / "out.csv"), eb.signals(frame, "drug", "event", "n")
+    assert found.columns == same.columns
+    assert np.allclose(found["EBGM"], same["EBGM"])
+
+
+def test_what_cannot_be_used_is_named() -> None:
+    frame = reports()
+    with pytest.raises(NoPriorError, match="mle"):
+        eb.signals(frame, "drug", "event", "n", method="mle")
+    with pytest.raises(InputError, match="drog"):
+        eb.signals(frame, "drog", "event", "n")
+    with pytest.raises(InputError, match="components"):
+        eb.GammaMixture(0)
