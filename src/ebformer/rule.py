@@ -139,84 +139,6 @@ class Rule(ABC):
         """The channel of an observation that a question tells of."""
         return self.channel
 
-    def __str__(self) -> str:
-        outcome = "converged in" if self.reached else "stopped after"
-        return f"{outcome} {self.iterations} iterations: {self.meaning} = {self.gap:.3g}"
-
-
-@dataclass(frozen=True)
-class Rule(ABC):
-    """(x, known) -> estimate of theta, for any x.
-
-    `known` is what the fitted units shared, such as their exposure; a question that names none means this one. Where
-    they differed it is None, and every question has to name its own, by the channel's own word: rule(x, trials=45).
-    Subclasses say how to answer (`_estimate`) and how to be written down (`_content`, `_from_content`).
-
-    >>> rule = BayesRule("oracle", Prior([1.0, 4.0], [0.5, 0.5]))  # E[theta | x]: counts [k] to estimates [k]
-    >>> rule([0, 2, 9]).round(3)
-    array([1.142, 2.33 , 4.   ])
-    """
-
-    kind: ClassVar[str]
-    _kinds: ClassVar[dict[str, type[Rule]]] = {}
-
-    method: str
-    channel: Channel = field(default=POISSON, kw_only=True)
-    known: float | None = field(default=POISSON.usual, kw_only=True)
-    convergence: Convergence | None = field(default=None, kw_only=True)
-    tally: Tally | None = field(default=None, kw_only=True, repr=False, compare=False)
-    """What was fitted, where it is at hand; of a rule that was read from a file, `as_saved` is left."""
-    as_saved: tuple[int | None, float | None] = field(default=(None, None), kw_only=True, repr=False, compare=False)
-    """The number of units and the log-likelihood."""
-    parameters: int | None = field(default=None, kw_only=True, repr=False, compare=False)
-    """How many numbers were found by maximum likelihood, where they can be counted."""
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if "kind" in cls.__dict__:
-            Rule._kinds[cls.kind] = cls
-
-    @property
-    def prior(self) -> AnyPrior | None:
-        """The prior this rule is the Bayes rule of, or None."""
-        return None
-
-    @property
-    def units(self) -> int | None:
-        """How many units were fitted."""
-        return self.as_saved[0] if self.tally is None else self.tally.n
-
-    @cached_property
-    def log_likelihood(self) -> float | None:
-        """sum log f(x) over the fitted units, under the estimated prior; None for a method without one."""
-        if self.tally is None or self.prior is None:
-            return self.as_saved[1]
-        log_f = log_marginal(self.prior, self.tally.x, self.tally.known, channel=self.channel)
-        return float(self.tally.multiplicity @ log_f)
-
-    @property
-    def aic(self) -> float | None:
-        """Akaike's criterion, 2 parameters - 2 log-likelihood; lower is better. None where it has no meaning.
-
-        It compares shapes of priors by a fixed number of parameters, such as gamma. A nonparametric prior has no number
-        of parameters, a network did not maximise the likelihood: `ebformer compare` scores these by prediction.
-
-        >>> from ebformer.estimators.gamma import Gamma
-        >>> rule = Gamma()(Tally.of([0, 0, 0, 5, 1, 9]))
-        >>> round(rule.aic + 2 * rule.log_likelihood, 9)
-        4.0
-        """
-        likelihood = self.log_likelihood
-        return None if self.parameters is None or likelihood is None else 2.0 * self.parameters - 2.0 * likelihood
-
-    def __call__(self, x: ArrayLike, known: ArrayLike | None = None, **words: ArrayLike | None) -> Floats:
-        """Estimates of theta in the shape of x, broadcast against what is known; equal questions are answered once."""
-        at, about = observations(self.channel, x, self._known(known, words))
-        if at.size == 0 or not bool(np.all(about == about.flat[0])):
-            return self._estimate(at, about)
-        asked, where = np.unique(at, return_inverse=True)
-        return np.asarray(self._estimate(asked, np.asarray(about.flat[0]))[where].reshape(at.shape))
-
     def posterior(
         self,
         x: ArrayLike,
@@ -232,8 +154,8 @@ class Rule(ABC):
         """
         prior, about = self._given_prior(), self._known(known, words)
         if earlier:
-            return _moving(drift).posterior(prior, x, about, channel=self.channel, earlier=earlier)
-        return posterior(prior, x, about, channel=self.channel)
+            return _moving(drift).posterior(prior, x, about, channel=self.look, earlier=earlier)
+        return posterior(prior, x, about, channel=self.look)
 
     def predict(
         self,
@@ -252,8 +174,8 @@ class Rule(ABC):
         """
         prior, about = self._given_prior(), self._known(known, words)
         if drift is None and not earlier:
-            return predictive(prior, x, about, future, channel=self.channel)
-        return _moving(drift).predictive(prior, x, about, future, channel=self.channel, earlier=earlier)
+            return predictive(prior, x, about, future, channel=self.look)
+        return _moving(drift).predictive(prior, x, about, future, channel=self.look, earlier=earlier)
 
     def next(
         self,
@@ -266,8 +188,8 @@ class Rule(ABC):
     ) -> Posterior:
         """The distribution of the next theta, for ranks and chances of the next season."""
         prior, about = self._given_prior(), self._known(known, words)
-        now = drift.posterior(prior, x, about, channel=self.channel, earlier=earlier)
-        return drift.moved(now, prior, self.channel)
+        now = drift.posterior(prior, x, about, channel=self.look, earlier=earlier)
+        return drift.moved(now, prior, self.look)
 
     def __str__(self) -> str:
         units = "" if self.units is None else f" of {self.units:,} unit{'s' * (self.units != 1)}"
