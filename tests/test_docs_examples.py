@@ -37,6 +37,7 @@ PAGES = (
     "tutorial-disease.md",
     "python.md",
     "channels.md",
+    "drift.md",
 )
 BLOCK = re.compile(r"^```(python(?=\n>>> )|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)")

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ebformer.bayes.marginal import observations
 from ebformer.bayes.prediction import future_known
-from ebformer.binning import FINEST, distinct_rows
+from ebformer.binning import WIDEST, distinct_rows
 from ebformer.channels import pick
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats
@@ -74,7 +74,7 @@ class Looks:
 
     def gathered(self) -> Looks:
         """Equal pairs taken together; where very many differ, so are those that lie within their noise."""
-        pairs, width = self._distinct(), FINEST
+        pairs, width = self._distinct(), WIDEST
         while pairs.x.size > MOST_PAIRS and width <= 0.5:
             x, known = self.channel.merge(self.x, self.known, self.multiplicity, width)
             y, future = self.channel.next_look.merge(self.y, self.future, self.multiplicity, width)
