@@ -38,6 +38,7 @@ PAGES = (
     "python.md",
     "channels.md",
     "decisions.md",
+    "drift.md",
 )
 BLOCK = re.compile(r"^```(python(?=\n>>> )|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)")

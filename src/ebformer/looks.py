@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ebformer.bayes.marginal import observations
 from ebformer.bayes.prediction import future_known
-from ebformer.binning import FINEST, distinct_rows
+from ebformer.binning import distinct_rows
 from ebformer.channels import pick
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats
@@ -18,6 +18,9 @@ from ebformer.tally import Tally
 
 MOST_PAIRS = 2**16
 """More distinct pairs than this are taken together where they are nearer to each other than their noise."""
+
+WIDTH = 2.0**-5
+"""By this share of its noise an observation may move to be taken together with others, at first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +77,7 @@ class Looks:
 
     def gathered(self) -> Looks:
         """Equal pairs taken together; where very many differ, so are those that lie within their noise."""
-        pairs, width = self._distinct(), FINEST
+        pairs, width = self._distinct(), WIDTH
         while pairs.x.size > MOST_PAIRS and width <= 0.5:
             x, known = self.channel.merge(self.x, self.known, self.multiplicity, width)
             y, future = self.channel.next_look.merge(self.y, self.future, self.multiplicity, width)
