@@ -367,7 +367,7 @@ def test_compare_names_a_winner_and_its_assumption(league: Path) -> None:
     done = ebformer("compare", league, "--count", "goals", "--exposure", "games", "--methods", "npmle,gamma,robbins")
     assert done.returncode == 0, done.stderr
     table = [line.split("\t") for line in done.stdout.splitlines()]
-    assert table[0] == ["method", "risk", "excess", "standard error", "log score"]
+    assert table[0] == ["method", "risk", "log score", "excess", "standard error", "first"]
     assert {row[0] for row in table[1:]} == {"npmle", "gamma"}
     assert f"{table[1][0]} predicts best" in done.stderr
     assert "Poisson given the rate" in done.stderr

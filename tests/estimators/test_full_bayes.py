@@ -151,7 +151,7 @@ def test_a_handful_of_units_is_covered() -> None:
         top = np.argsort(-x)[:2]
         inside.append([np.mean((low <= theta) & (theta <= high)), np.mean(((low <= theta) & (theta <= high))[top])])
     everybody, top_tenth = np.mean(inside, axis=0)
-    assert everybody > 0.85  # gamma: 0.75
+    assert everybody > 0.85
     assert top_tenth > 0.80
 
 
