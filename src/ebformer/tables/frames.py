@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import duckdb
@@ -37,6 +38,7 @@ def shrink(
     group: str | None = None,
     *,
     pool: bool = False,
+    neighbours: Sequence[tuple[str, str]] | None = None,
     trials: str | float | None = None,
     effect: str | None = None,
     se: str | float | None = None,
@@ -59,7 +61,8 @@ def shrink(
     `exposure` (or without), `count` out of `trials`, or `effect` with `se`; the second of each may be one number for
     all rows. `zeros="missing"` is for counts of units that enter the table only with an event. `group` gives each group
     a fit of its own; with `pool` their priors lie around a common one, as closely as the rows tell, and small groups
-    learn from the others. Without a method it is the default one of the channel.
+    learn from the others. `neighbours` are pairs of groups that lie side by side, such as districts: then each learns
+    from those near it first. Without a method it is the default one of the channel.
 
     `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
     period's exposure (or number of trials, or standard error), `top` adds `expected_rank` (1 for the highest rate),
@@ -82,7 +85,9 @@ def shrink(
     columns = Columns.named(count, effect, group, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = find(default_method(columns.channel) if method is None else method)
     wanted = Wanted(interval, future, top, above, below, null, fdr, per)
-    rows: Frame = _with_warnings(shrink_table(source_of(frame), columns, chosen, wanted, missing, pool=pool))
+    rows: Frame = _with_warnings(
+        shrink_table(source_of(frame), columns, chosen, wanted, missing, pool=pool, neighbours=neighbours)
+    )
     return rows
 
 
@@ -93,6 +98,7 @@ def fit(
     group: str | None = None,
     *,
     pool: bool = False,
+    neighbours: Sequence[tuple[str, str]] | None = None,
     trials: str | float | None = None,
     effect: str | None = None,
     se: str | float | None = None,
@@ -109,7 +115,7 @@ def fit(
     """
     columns = Columns.named(count, effect, group, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = find(default_method(columns.channel) if method is None else method)
-    return fit_table(observe(source_of(frame), columns, missing), chosen, pool)
+    return fit_table(observe(source_of(frame), columns, missing), chosen, pool, neighbours)
 
 
 def load_fit(path: str | os.PathLike[str]) -> Fit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -65,10 +65,12 @@ def shrink_table(
     missing: Missing = "error",
     watch: Callable[[str], AbstractContextManager[object]] = nullcontext,
     pool: bool = False,
+    neighbours: Sequence[tuple[str, str]] | None = None,
 ) -> Shrunken:
     """Observe, fit, check, answer and join: a table with answers, by a method or by a saved fit.
 
-    `watch` is told what takes its time, and is entered meanwhile. `pool` says whether groups have a common prior.
+    `watch` is told what takes its time, and is entered meanwhile. `pool` says whether groups have a common prior
+    and `neighbours` which of them, in pairs, tell about each other more than about the rest.
 
     >>> import duckdb
     >>> from ebformer.estimators.catalogue import CATALOGUE
@@ -79,7 +81,7 @@ def shrink_table(
     """
     with watch("Reading" if isinstance(method, Fit) else "Estimating"):
         observations = observe(source, columns, missing)
-        fit = method if isinstance(method, Fit) else fit_table(observations, method, pool)
+        fit = method if isinstance(method, Fit) else fit_table(observations, method, pool, neighbours)
         explained = missing == "explain"
         if not explained and (new := fit.unknown(observations)):
             raise fit.about_unknown(new)
