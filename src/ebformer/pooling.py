@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ebformer.binning import coarsened, distinct_rows, merged
 from ebformer.distributions import Floats
-from ebformer.errors import NoPriorError
+from ebformer.errors import InputError, NoPriorError
 from ebformer.prior import AnyPrior, GridPrior, Prior
 from ebformer.rule import BayesRule, Rule
 from ebformer.tally import Tally
@@ -22,7 +22,7 @@ CONCENTRATIONS = (np.inf, 3000.0, 1000.0, 300.0, 100.0, 30.0)
 """How many units of its own a group must have to move half-way from the window to its own shape."""
 LARGE, JUDGES = 30, 1000
 """Groups of fewer units have no shape of their own; so many of the largest decide how far the others may have one."""
-STEPS = 30
+STEPS, TINY = 30, 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,12 @@ class Pool:
     concentration: float
 
 
-def pool(tallies: Sequence[Tally], method: Callable[[Tally], Rule], times: ArrayLike | None = None) -> Pool:
+def pool(
+    tallies: Sequence[Tally],
+    method: Callable[[Tally], Rule],
+    times: ArrayLike | None = None,
+    neighbours: sparse.csr_array | None = None,
+) -> Pool:
     """Fit all units together, then let every group's prior depart from the common one as far as groups do depart.
 
     A group's prior is a window on the common one (`Windows`): where it lies, and how wide it is, has a posterior given
@@ -47,6 +52,10 @@ def pool(tallies: Sequence[Tally], method: Callable[[Tally], Rule], times: Array
     lets large groups have a shape of their own; its concentration is the one under which half of each group's units
     predicts the others best. The prior of a unit comes from the others of its group: so what n units say counts
     (n - 1) / n. `times` tells how many groups look like each tally. One group alone has the common rule.
+
+    `neighbours` [g, g] has a 1 where two groups lie side by side: then what the neighbours show tells about the place
+    of a group, too, as if their units were further ones of its own. Each of these overlapping neighbourhoods weighs
+    the shares by what its neighbours let expect of the group itself.
 
     >>> from ebformer.estimators.catalogue import estimator
     >>> low, high = Tally.of([0, 1, 0, 2] * 5), Tally.of([9, 7, 12, 10] * 5)
@@ -77,22 +86,42 @@ def pool(tallies: Sequence[Tally], method: Callable[[Tally], Rule], times: Array
     counts = sparse.csr_array((units.astype(np.float64), (group, which)), shape=(len(tallies), first.size))
     possible = windows(prior, channel)
     log_f = possible.log_marginals(likelihood)
-    shares = learnt_shares(possible.evidence(counts, log_f), groups)
+    evidence = possible.evidence(counts if neighbours is None else counts + neighbours @ counts, log_f)
+    if neighbours is not None:
+        evidence /= np.maximum(possible.evidence(neighbours @ counts, log_f), TINY)
+    shares = learnt_shares(evidence, groups)
 
     def through_windows(seen: sparse.csr_array) -> Floats:
         return possible.mixed(seen, log_f, shares)
 
     size: Floats = counts.sum(axis=1)
     others = sparse.diags_array(1 - 1 / size).tocsr() @ counts
+    if neighbours is not None:
+        others = others + neighbours @ counts
     weights, concentration = through_windows(others), np.inf
     by_size = np.argsort(-size, kind="stable")
     large = by_size[size[by_size] >= LARGE]
-    if large.size:
+    if large.size and neighbours is None:
         judges = large[:JUDGES]
         concentration = _concentration(counts[judges], likelihood, groups[judges], through_windows)
         weights[large] = own_shapes(others[large], likelihood, weights[large], concentration)
     rules = [_rule(common, _with_weights(prior, each), tally) for each, tally in zip(weights, tallies, strict=True)]
     return Pool(rules, common, float(shares @ SHARES), concentration)
+
+
+def side_by_side(groups: Sequence[str | None], pairs: Sequence[tuple[str, str]]) -> sparse.csr_array:
+    """Which groups [g, g] are neighbours, from pairs of their names in either order; other names are left out.
+
+    >>> side_by_side(["a", "b", "c"], [("a", "b"), ("b", "a"), ("c", "elsewhere")]).toarray().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    number = {name: i for i, name in enumerate(groups)}
+    named = [(str(a), str(b)) for a, b in pairs]
+    near = {(number[a], number[b]) for a, b in named if a in number and b in number and a != b}
+    if not near:
+        raise InputError("no pair of neighbours is one of groups in the table: give pairs of the names in its column")
+    rows, columns = np.array(sorted(near | {(b, a) for a, b in near})).T
+    return sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(len(groups), len(groups)))
 
 
 def own_shapes(counts: sparse.csr_array, likelihood: Floats, around: Floats, concentration: float) -> Floats:

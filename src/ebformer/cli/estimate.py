@@ -30,6 +30,7 @@ def command(
     file: str,
     named: options.NamedColumns,
     pool: bool,
+    neighbours: str | None,
     method: str | None,
     wanted: Wanted,
     output: str | None,
@@ -53,6 +54,7 @@ def command(
       ebformer estimate genes.csv --effect z --se 1 -o means.csv
       ebformer estimate districts.csv --count cases --exposure expected --above 1 -o ratios.csv
       ebformer estimate claims.parquet --count claims --group region --pool --top 10 -o ranked.parquet
+      ebformer estimate counties.csv --count deaths --exposure births --group county --neighbours borders.csv -o map.csv
       cat words.tsv | ebformer estimate - --count n --future 10 > predicted.tsv
     """
     from ebformer.errors import InputError
@@ -61,7 +63,7 @@ def command(
     from ebformer.tables.remarks import about_groups
     from ebformer.tables.shrink import shrink_table
 
-    chosen = None if method is None else find(method)
+    chosen, near = None if method is None else find(method), options.pairs_in(neighbours)
     if output is not None:
         check_output(output)
     if save is not None:
@@ -71,7 +73,7 @@ def command(
     with open_table(file) as opened:
         columns, watch = named.found_in(opened), options.watch(opened)
         estimator = chosen or find(default_method(columns.channel))
-        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool)
+        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool, near)
         # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
         seen = shrunken.observations.keys.rows
         said = [

@@ -173,12 +173,17 @@ fitting = _options(
         help="Let groups learn from each other: their priors lie around a common one, as closely as the rows tell.",
     ),
     click.option(
+        "--neighbours",
+        metavar="PAIRS.csv",
+        help="A table whose first two columns are groups that lie side by side: each learns from those near it first.",
+    ),
+    click.option(
         "--method",
         help="One of those that `ebformer methods` lists.  [default: priorformer where it serves, else beta for "
         "successes, normal for effects]",
     ),
 )
-"""--group, --pool and --method."""
+"""--group, --pool, --neighbours and --method."""
 
 _interval = click.option(
     "--interval",
@@ -261,6 +266,19 @@ def found_label(label: str | None, columns: Columns, file: TableFile) -> str | N
             f"there is no column {label!r} to name units by: choose among {', '.join(filter(None, names))}"
         )
     return label
+
+
+def pairs_in(path: str | None) -> list[tuple[str, str]] | None:
+    """The first two columns of a file of neighbours, where one is named."""
+    if path is None:
+        return None
+    from ebformer.errors import InputError
+    from ebformer.tables.files import open_table
+
+    with open_table(path) as opened:
+        if len(opened.header) < 2:
+            raise InputError(f"{path} has one column: give pairs of neighbours in two")
+        return [(str(a), str(b)) for a, b, *_ in opened.table.rows.fetchall()]
 
 
 def comma_separated(text: str) -> list[str]:

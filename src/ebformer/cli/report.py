@@ -23,6 +23,7 @@ def command(
     file: str,
     named: options.NamedColumns,
     pool: bool,
+    neighbours: str | None,
     method: str | None,
     wanted: Wanted,
     label: str | None,
@@ -46,7 +47,7 @@ def command(
     from ebformer.tables.files import check_folder, open_table
     from ebformer.tables.shrink import shrink_table
 
-    chosen = None if method is None else find(method)
+    chosen, near = None if method is None else find(method), options.pairs_in(neighbours)
     if not output.lower().endswith((".html", ".htm")):
         raise InputError(
             f"a report is an HTML page, and {output} does not end in .html: end it so; browsers print to PDF"
@@ -55,7 +56,9 @@ def command(
     with open_table(file) as opened, options.watch(opened)("Writing the report"):
         columns = named.found_in(opened)
         estimator = chosen or find(default_method(columns.channel))
-        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, ask=options.ask, pool=pool)
+        shrunken = shrink_table(
+            opened.table, columns, estimator, wanted, named.missing, ask=options.ask, pool=pool, neighbours=near
+        )
         tallies, scores = shrunken.observations.tallies(), []
         if None in tallies and tallies[None].n > 1:
             names = ["mle", columns.channel.conjugate or "npmle-em", "npmle"]

@@ -17,6 +17,7 @@ from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.errors import EbformerError, InputError
 from ebformer.pooling import pool as pool_groups
+from ebformer.pooling import side_by_side
 from ebformer.rule import Rule
 from ebformer.tables.answers import Answer, Asked, Wanted, asked_for
 from ebformer.tables.columns import Columns, Missing, first_few
@@ -61,6 +62,8 @@ class Fit:
     method: Callable[[Tally], Rule] | None = field(default=None, compare=False)
     between: float | None = None
     """The share of the spread that lies between pooled groups; None where each was fitted by itself."""
+    neighbours: tuple[tuple[str, str], ...] | None = field(default=None, repr=False)
+    """Pairs of groups that lie side by side, where such are known."""
 
     @cached_property
     def shared(self) -> list[tuple[Rule, list[str | None]]]:
@@ -228,7 +231,8 @@ class Fit:
         for tally, groups in observations.distinct_tallies:
             grown |= {name: _added_up([(seen[name], 1), (tally, 1)]) if name in seen else tally for name in groups}
         if self.between is not None:
-            return _pooled(self.columns, [(tally, [group]) for group, tally in (seen | grown).items()], method)
+            tallies = [(tally, [group]) for group, tally in (seen | grown).items()]
+            return _pooled(self.columns, tallies, method, self.neighbours)
         rules = {group: method(coarsened(tally)) for group, tally in grown.items()}
         return Fit(self.columns, {**self.rules, **rules}, method)
 
@@ -254,13 +258,21 @@ def _added_up(tallies: Sequence[tuple[Tally, int]]) -> Tally:
     return Tally(x, units, known, channel=tallies[0][0].channel)
 
 
-def fit_table(observations: Observations, method: Callable[[Tally], Rule], pool: bool = False) -> Fit:
+def fit_table(
+    observations: Observations,
+    method: Callable[[Tally], Rule],
+    pool: bool = False,
+    neighbours: Sequence[tuple[str, str]] | None = None,
+) -> Fit:
     """Fit every group by itself, or all with priors around a common one; groups with the same tally share one rule.
 
-    Observations are binned for the fit where there are more than `FIT_LIMIT`.
+    Observations are binned for the fit where there are more than `FIT_LIMIT`. `neighbours` are pairs of groups.
     """
     if observations.keys.rows.size == 0:
         raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
+    if neighbours is not None:
+        alone = [(tally, [name]) for name, tally in observations.tallies().items()]
+        return _pooled(observations.columns, alone, method, neighbours)
     if pool:
         return _pooled(observations.columns, observations.distinct_tallies, method)
     rules: dict[str | None, Rule] = {}
@@ -270,13 +282,21 @@ def fit_table(observations: Observations, method: Callable[[Tally], Rule], pool:
 
 
 def _pooled(
-    columns: Columns, tallies: Sequence[tuple[Tally, list[str | None]]], method: Callable[[Tally], Rule]
+    columns: Columns,
+    tallies: Sequence[tuple[Tally, list[str | None]]],
+    method: Callable[[Tally], Rule],
+    neighbours: Sequence[tuple[str, str]] | None = None,
 ) -> Fit:
-    """The fit of groups whose priors lie around a common one, which answers for groups that are new."""
+    """The fit of groups whose priors lie around a common one, which answers for groups that are new.
+
+    With `neighbours` every tally is that of one group.
+    """
     if columns.group is None:
         raise InputError("only groups can be pooled, and no column of groups is named: name one, or leave pooling out")
-    found = pool_groups([tally for tally, _ in tallies], method, [len(groups) for _, groups in tallies])
+    near = None if neighbours is None else side_by_side([groups[0] for _, groups in tallies], neighbours)
+    found = pool_groups([tally for tally, _ in tallies], method, [len(groups) for _, groups in tallies], near)
     rules = {group: rule for (_, groups), rule in zip(tallies, found.rules, strict=True) for group in groups}
-    fit = Fit(columns, dict(sorted(rules.items(), key=lambda item: str(item[0]))), method, found.between)
+    pairs = None if neighbours is None else tuple((str(a), str(b)) for a, b in neighbours)
+    fit = Fit(columns, dict(sorted(rules.items(), key=lambda item: str(item[0]))), method, found.between, pairs)
     fit.__dict__["pooled"] = found.common
     return fit

@@ -30,6 +30,7 @@ def record(fit: Fit) -> dict[str, Any]:
         "rules": [{"groups": groups, **_written(rule)} for rule, groups in fit.shared],
         "pooled": pooled,
         "between": fit.between,
+        "neighbours": fit.neighbours,
     }
 
 
@@ -45,8 +46,9 @@ def read(path: str | os.PathLike[str]) -> Fit:
             rules |= dict.fromkeys(entry["groups"], _read(entry, path))
         if not rules or any(rule.channel != columns.channel for rule in rules.values()):
             raise ValueError("rules of another channel")
-        between = found.get("between")
-        fit, pooled = Fit(columns, rules, between=None if between is None else float(between)), found.get("pooled")
+        between, pairs, pooled = (found.get(name) for name in ("between", "neighbours", "pooled"))
+        neighbours = None if pairs is None else tuple((str(a), str(b)) for a, b in pairs)
+        fit = Fit(columns, rules, None, None if between is None else float(between), neighbours)
         if None not in rules:
             fit.__dict__["pooled"] = None if pooled is None else _read(pooled, path)
         return fit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -69,11 +69,13 @@ def shrink_table(
     watch: Callable[[str], AbstractContextManager[object]] = nullcontext,
     ask: Callable[[str], object] = lambda question: None,
     pool: bool = False,
+    neighbours: Sequence[tuple[str, str]] | None = None,
 ) -> Shrunken:
     """Observe, fit, check, answer and join: a table with answers, by a method or by a saved fit.
 
     `watch` is told what takes its time, and is entered meanwhile. `ask` is asked before groups are fitted that are
-    nearly as many as rows, and raises where they are not meant. `pool` says whether groups have a common prior.
+    nearly as many as rows, and raises where they are not meant. `pool` says whether groups have a common prior and
+    `neighbours` which of them, in pairs, tell about each other more than about the rest.
 
     >>> import duckdb
     >>> from ebformer.estimators.catalogue import CATALOGUE
@@ -89,10 +91,11 @@ def shrink_table(
             source, columns = source.of_units(columns), columns.of_units
         observations = observe(source, columns, missing)
     groups, units = len(observations.groups[0]), int(observations.keys.rows.sum())
-    if not isinstance(method, Fit) and not pool and groups > max(units / 2, MANY_GROUPS):
+    alone = not isinstance(method, Fit) and not pool and neighbours is None
+    if alone and groups > max(units / 2, MANY_GROUPS):
         ask(f"{columns.group} has {groups:,} groups for {units:,} rows: fit each of them by itself?")
     with watch("Answering" if isinstance(method, Fit) else "Estimating"):
-        fit = method if isinstance(method, Fit) else fit_table(observations, method, pool)
+        fit = method if isinstance(method, Fit) else fit_table(observations, method, pool, neighbours)
         explained = missing == "explain"
         if not explained and (new := fit.unknown(observations)):
             raise fit.about_unknown(new)
