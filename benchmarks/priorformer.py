@@ -246,23 +246,19 @@ def paper(network: Estimator, tables: int) -> str:
     rivals = pl.read_parquet(SHARED / "arena/published_regret.parquet").filter(
         ~pl.col("estimator").is_in(["T24f-W24", "mle", "robbins+1"]) & (pl.col("tally") < tables)
     )
-    ours = {name: find(name) for name in ("T24r", "L24r")}
     table, low_enough, below = Table("world", "n", network.name, "best rival", "its regret", "ratio", "95 %"), 0, 0
     for (world, n), cell in tallies.group_by(["world", "n"], maintain_order=True):
         found = []
         for _, one in cell.group_by("tally", maintain_order=True):
             tally = Tally(one["x"].to_numpy(), one["multiplicity"].to_numpy())
             exact, share = one["bayes"].to_numpy(), tally.multiplicity / n
-            rules = [method(tally) for method in (network, *ours.values())]
-            found.append([float(share @ (rule(tally.values) - exact) ** 2) for rule in rules])
-        regrets = np.array(found).T
+            found.append(float(share @ (network(tally)(tally.values) - exact) ** 2))
         there = rivals.filter((pl.col("world") == world) & (pl.col("n") == n)).sort("tally")
         beside = {
             name: group["regret"].to_numpy() for (name,), group in there.group_by("estimator", maintain_order=True)
         }
-        beside |= {f"our {name}": row for name, row in zip(ours, regrets[1:], strict=True)}
-        best = min((name for name in beside if not name.startswith("our")), key=lambda name: beside[name].mean())
-        own, other = regrets[0], beside[best]
+        best = min(beside, key=lambda name: beside[name].mean())
+        own, other = np.array(found), beside[best]
         ratio = own.mean() / other.mean()
         wide = 1.96 * (own - ratio * other).std() / np.sqrt(len(own)) / other.mean()
         low_enough, below = low_enough + (ratio <= 0.85), below + (ratio + wide < 1)
