@@ -37,6 +37,8 @@ PAGES = (
     "tutorial-disease.md",
     "python.md",
     "channels.md",
+    "groups.md",
+    "signals.md",
 )
 BLOCK = re.compile(r"^```(python(?=\n>>> )|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)")
