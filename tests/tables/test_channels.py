@@ -17,7 +17,7 @@ import ebformer as eb
 from ebformer.channels import channels
 from ebformer.errors import InputError
 from ebformer.tables import observations as module
-from ebformer.tables.answers import ANSWERS, Wanted
+from ebformer.tables.answers import Wanted, asked_for
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit
 from ebformer.tables.frames import shrink, source_of
