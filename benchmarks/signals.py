@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import gammaln
 
 from ebformer.bayes import log_predictive
-from ebformer.binning import distinct_rows, merged
+from ebformer.binning import coarsened, distinct_rows, merged
 from ebformer.channels import POISSON
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import estimator
@@ -88,8 +88,8 @@ def on_reports(path: str) -> None:
     print(
         "                   chi-square   log-probability   pairs above 2 at FDR 5 %, again in the other half, seconds"
     )
-    for name, method in METHODS.items():
-        start = time.process_time()
+    for name in ("gamma-mixture (2)", "gamma-mixture (3)"):  # counts to 10^6 take others minutes
+        start, method = time.process_time(), METHODS[name]
         rule, mean, listed = believed(method, x, known)
         assert rule.prior is not None
         chi = ((y - known * mean) ** 2 / known).sum()
@@ -97,7 +97,7 @@ def on_reports(path: str) -> None:
         again = (y[listed] / known[listed] > 2.0).mean()
         seconds = time.process_time() - start
         print(f"{name:18s} {chi:10.0f} {told:12.4f} {listed.sum():12d} {again:18.1%} {seconds:12.1f} s", flush=True)
-    tally = Tally.of(total.ravel(), expected.ravel())
+    tally = coarsened(Tally.of(total.ravel(), expected.ravel()))
     rule = GammaMixture()(tally)
     print(f"two gammas on all reports: log-likelihood {rule.log_likelihood:.6f}, {rule.prior}")
     print(f"an independent optimiser:  log-likelihood {independent(tally):.6f}")
@@ -122,6 +122,8 @@ def independent(tally: Tally) -> float:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    on_simulated(3)
+    if "--reports-only" not in sys.argv:
+        on_simulated(3)
     for each in sys.argv[1:]:
-        on_reports(each)
+        if each != "--reports-only":
+            on_reports(each)

@@ -39,6 +39,8 @@ PAGES = (
     "channels.md",
     "decisions.md",
     "drift.md",
+    "groups.md",
+    "signals.md",
 )
 BLOCK = re.compile(r"^```(python(?=\n>>> )|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)")

@@ -32,14 +32,17 @@ def chain(trend: float, seed: int) -> tuple[polars.DataFrame, list[tuple[str, st
 
 @pytest.mark.parametrize(("trend", "most"), [(3.0, 0.8), (0.0, 1.03)])
 def test_neighbours_help_where_there_is_a_trend_and_do_no_harm_elsewhere(trend: float, most: float) -> None:
-    frame, near, theta = chain(trend, 0)
-    alone = eb.shrink(frame, "cases", "expected", method="gamma")
-    together = eb.shrink(frame, "cases", "expected", "district", neighbours=near, method="gamma")
-    off = [float(((each["estimate"].to_numpy() - theta) ** 2).sum()) for each in (together, alone)]
+    off, held = np.zeros(2), []
+    for seed in range(4):  # on one map without a pattern chance alone moves the ratio by a few percent
+        frame, near, theta = chain(trend, seed)
+        alone = eb.shrink(frame, "cases", "expected", method="gamma")
+        together = eb.shrink(frame, "cases", "expected", "district", neighbours=near, method="gamma")
+        off += [float(((each["estimate"].to_numpy() - theta) ** 2).sum()) for each in (together, alone)]
+        low, high = (together[name].to_numpy() for name in ("lower", "upper"))
+        held.append((low <= theta) & (theta <= high))
+        assert (together["estimate"] > 0).all()
     assert off[0] < most * off[1]
-    assert (together["estimate"] > 0).all()
-    low, high = (together[name].to_numpy() for name in ("lower", "upper"))
-    assert ((low <= theta) & (theta <= high)).mean() > 0.84
+    assert np.mean(held) > 0.84
 
 
 def test_a_district_without_neighbours_has_the_common_prior() -> None:

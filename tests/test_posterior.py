@@ -185,7 +185,7 @@ def test_every_rate_exceeds_a_negative_one_and_none_is_compared_with_nan(prior: 
     with pytest.raises(InputError, match="the level of a quantile is 'half': give numbers"):
         posterior(prior, 1).quantile("half")  # type: ignore[arg-type]
     assert posterior(prior, [0, 3]).exceeds([-1.0, -np.inf]).tolist() == [[1.0, 1.0], [1.0, 1.0]]
-    with pytest.raises(InputError, match="rate to exceed is nan"):
+    with pytest.raises(InputError, match="to exceed is nan"):
         posterior(prior, 1).exceeds([1.0, np.nan])
 
 

@@ -18,7 +18,7 @@ from ebformer import selection
 from ebformer.channels import channels
 from ebformer.errors import InputError
 from ebformer.tables import observations as module
-from ebformer.tables.answers import ANSWERS, Wanted
+from ebformer.tables.answers import Wanted, asked_for
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit
 from ebformer.tables.frames import shrink, source_of
@@ -87,8 +87,8 @@ def test_every_home_gives_the_answers_of_the_plain_walk(name: str, home: str) ->
     asked: dict[str, Any] = {"future": FUTURE[name], "top": 5, "above": 0.4, "below": 0.3, "null": 0.2}
     found = as_polars(shrink(frame, **WORDS[name], method="npmle", interval=0.8, **asked))
     listed = as_polars(shrink(frame, **WORDS[name], method="npmle", interval=0.8, above=0.4, fdr=0.2))
-    every = [column for answer in ANSWERS for column in answer.columns]
-    assert found.columns[4:] == [column for column in every if column != "selected"]
+    every = asked_for(Wanted(interval=0.8, **asked), has_priors=True)
+    assert found.columns[4:] == [column for answer in every for column in answer.columns]
     rule = eb.estimator("npmle")(Tally.of(table["x"], table["known"], channel=channel_of(name)))
     after = rule.posterior(table["x"], table["known"])
     np.testing.assert_allclose(found["estimate"], after.mean, rtol=1e-9)

@@ -19,7 +19,7 @@ from ebformer.errors import EbformerError
 COMMANDS = {
     "estimate": "Estimate the rate of every row of a table, with intervals.",
     "apply": "Score new rows with a fit that `estimate --save` kept.",
-    "signals": "Find pairs, such as drug and event, reported more often than expected.",
+    "signals": "Find pairs that are reported more often than expected.",
     "compare": "Find the method that predicts best on a table.",
     "drift": "Learn from an earlier period how rates move, for predictions.",
     "report": "Write an HTML page about a table, with figures.",

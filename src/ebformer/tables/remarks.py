@@ -71,7 +71,7 @@ def about_few_rows(observations: Observations) -> list[str]:
         return []
     shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
     column = observations.columns.group
-    return [f"few rows to learn a prior from in {f'{column} {shown}: pool the groups' if column else 'this table'}"]
+    return [f"few rows to learn a prior from in {f'{column} {shown}: consider pooling' if column else 'this table'}"]
 
 
 def about_bins(fit: Fit, observations: Observations) -> list[str]:
