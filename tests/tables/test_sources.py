@@ -82,7 +82,17 @@ def test_every_home_gives_the_answers_of_the_plain_walk(home: str) -> None:
     shrunken = shrink(frame, count="goals", exposure="games", method="npmle", interval=0.8, future=2.0, top=5)
     assert type(shrunken) is type(frame)
     found = as_columns(shrunken)
-    new = ["estimate", "lower", "upper", "predicted", "predicted_lower", "predicted_upper", "expected_rank", "p_top"]
+    new = [
+        "estimate",
+        "lower",
+        "upper",
+        "predicted",
+        "predicted_lower",
+        "predicted_upper",
+        "expected_rank",
+        "p_top",
+        "grade",
+    ]
     assert list(found) == [*table, *new]
     order = np.argsort(found["id"])  # a DuckDB relation has no order
     for name, column in table.items():
@@ -336,8 +346,8 @@ def test_frames_with_odd_names_are_shrunk_or_refused_in_a_sentence() -> None:
         ({"future": [1.0, 2.0]}, r"future exposure is \[1.0, 2.0\]: give one positive number"),
         ({"future": "games"}, "future exposure is 'games': give one positive number"),
         ({"future": 0.0}, "future exposure is 0.0"),
-        ({"above": [1.0, 2.0]}, r"rate to be above is \[1.0, 2.0\]: give one number for all units"),
-        ({"above": float("nan")}, "rate to be above is nan"),
+        ({"above": [1.0, 2.0]}, r"the bar is \[1.0, 2.0\]: give a number"),
+        ({"above": float("nan")}, "the bar is nan"),
         ({"top": 1.5}, "top list is 1.5: give a whole number"),
         ({"top": "3"}, "top list is '3'"),
         ({"interval": "90%"}, "level of an interval is '90%'"),

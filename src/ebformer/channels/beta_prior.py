@@ -120,9 +120,9 @@ class BetaPosterior(ClosedFormPosterior):
         return cls(size * mean, size * (1.0 - mean))
 
     def survival(self, theta: Floats) -> Floats:
-        # betaincc takes ten times as long; the upper tail is the lower one of failures, where 1 - below has no digits.
+        # betaincc takes ten times as long, and is needed where 1 - below has no digits.
         above = np.asarray(1.0 - self.below(theta))
-        return np.asarray(betainc(self.b, self.a, np.clip(1.0 - theta, 0.0, 1.0), out=above, where=above < 0.1))
+        return np.asarray(betaincc(self.a, self.b, np.clip(theta, 0.0, 1.0), out=above, where=above < 0.1))
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         check_draws(n, rng)
