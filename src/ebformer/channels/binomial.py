@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincc, expit, logit
 
 from ebformer.channels import poisson
-from ebformer.channels.base import Advice, Channel, Floats, Parts, Symmetry, Words, whole_numbers_from
+from ebformer.channels.base import Advice, Channel, Floats, Parts, Reduced, Symmetry, Words, whole_numbers_from
 from ebformer.errors import InputError
 
 MOST_TRIALS = 10**9
@@ -181,6 +181,11 @@ class Binomial(Channel):
         moved = x * (m / known)
         step = 2.0 ** np.floor(np.log2(np.maximum(width * np.sqrt(moved * (1.0 - x / known)), 1.0)))
         return np.clip(np.round(moved / step) * step, 0.0, m), m
+
+    def reduced(self, x: Floats, known: Floats, units: NDArray[Any]) -> Reduced:
+        """Successes, or failures where these are fewer."""
+        failures = known - x
+        return Reduced(x, known, 0.0, 1.0) if units @ x <= units @ failures else Reduced(failures, known, 1.0, -1.0)
 
     def sufficient(self, theta: Floats) -> Floats:
         return np.stack([np.log(theta), np.log1p(-theta)])

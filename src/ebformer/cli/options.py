@@ -179,8 +179,7 @@ fitting = _options(
     ),
     click.option(
         "--method",
-        help="One of those that `ebformer methods` lists.  [default: priorformer where it serves, else beta for "
-        "successes, normal for effects]",
+        help="One of those that `ebformer methods` lists.  [default: priorformer, or npmle-em with --zeros]",
     ),
 )
 """--group, --pool, --neighbours and --method."""

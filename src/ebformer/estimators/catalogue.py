@@ -112,7 +112,7 @@ def default_method(channel: Channel) -> str:
 
     >>> from ebformer.channels import POISSON, channel_named
     >>> default_method(POISSON), default_method(channel_named("binomial"))
-    ('priorformer', 'beta')
+    ('priorformer', 'priorformer')
     """
     serves = channel.name in _loaded(PRETRAINED[DEFAULT]).channels
     return DEFAULT if serves else channel.conjugate or "npmle-em"
@@ -123,7 +123,7 @@ def serving(channel: Channel) -> dict[str, Estimator]:
 
     >>> from ebformer.channels import channel_named
     >>> list(serving(channel_named("binomial")))
-    ['mle', 'npmle', 'npmle-em', 'beta', 'full-bayes']
+    ['mle', 'npmle', 'npmle-em', 'beta', 'full-bayes', 'priorformer']
     """
     return {name: method for name, method in CATALOGUE.items() if channel.name in method.channels}
 

@@ -118,7 +118,8 @@ class PriorformerNetwork:
         weights = self.read(grid, x, known, count)
         theta, weights = spread(grid, weights, points=2 if tally.n <= FINER else 4)
         if channel.whole:
-            scale *= mean_in_agreement(float(weights @ theta), tally.x, tally.multiplicity)
+            typical = float(known @ count) / tally.n
+            scale *= mean_in_agreement(typical * float(weights @ theta), x, count)
         return GridPrior(origin + scale * theta, weights, channel)
 
     def read(self, grid: Grid, x: Array, known: Array, count: Array) -> Array:
