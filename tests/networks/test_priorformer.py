@@ -126,12 +126,13 @@ def test_likelihood_of_small_exposures_in_groups_is_nearly_the_whole_one() -> No
     rng = np.random.default_rng(0)
     t = np.concatenate([10 ** rng.uniform(-7, 0, 300), np.ones(50)])
     x = rng.poisson(np.concatenate([rng.gamma(2.0, 1.0, 300), rng.gamma(2.0, 500.0, 50)])).astype(np.float64)
-    on = Grid.of(POISSON, x, t, np.ones(x.shape))
+    bottom, top = Grid(POISSON, 1.0).spoken_of(x, t)
+    on = Grid(POISSON, 1.0).between(float(bottom.min()), float(top.max()))
     order = Likelihood.order(on, x, t)
     x, t, theta = x[order], t[order], on.theta
     pieces, whole = Likelihood.of(on, x, t, np.float64), relative_likelihood(POISSON, x, theta, t)
     assert strides(t**-0.5 / on.noise).max() >= 64
-    assert sum(piece.matrix.size for piece in pieces.pieces) < 0.11 * len(x) * len(theta)
+    assert sum(piece.matrix.size for piece in pieces.pieces) < 0.1 * len(x) * len(theta)
     smooth = np.exp(-(((on.u_of(theta) - 500) / 300) ** 2)) + 1e-3
     points = [np.where(np.arange(len(theta)) == at, 1.0, 0.0) for at in (40, len(theta) // 7)]
     for weights in (smooth / smooth.sum(), *points):
