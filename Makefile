@@ -1,13 +1,15 @@
 # make demo   a table of shrunken claims in the terminal, and a report to open
 # make test   everything, with the development extras
+# make fuzz   attack every door for MINUTES, and keep what breaks as tests
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
+MINUTES ?= 5
 # A change of these asks for a new installation; all other files are read where they lie.
 INSTALLED := pyproject.toml hatch_build.py src/ebformer/networks/kernels.c src/ebformer/networks/constants.py \
 	src/ebformer/estimators/npmle/loops.c
 
-.PHONY: demo test clean
+.PHONY: demo test fuzz clean
 
 demo: .venv/demo
 	$(BIN)/ebformer demo
@@ -18,6 +20,9 @@ test: export PYTHONDONTWRITEBYTECODE =
 test: export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/bytecode
 test: .venv/test
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+fuzz: .venv/test
+	PYTHONPATH=tests $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES)
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ebformer needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)")'

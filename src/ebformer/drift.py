@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ebformer.channels.base import Channel
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
 from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
+from ebformer.saved import finite, read_json, whole
 
 if TYPE_CHECKING:
     from ebformer.estimators.base import Estimator
@@ -269,11 +269,7 @@ class Drift:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Drift:
         """Read a drift that `save` wrote."""
-        try:
-            record = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not a saved drift: write one with drift.save(path)") from error
-        return cls.from_record(record, path)
+        return cls.from_record(read_json(path, "a saved drift", "write one with drift.save(path)"), path)
 
     @classmethod
     def from_record(cls, record: Any, path: str | os.PathLike[str]) -> Drift:
@@ -286,8 +282,12 @@ class Drift:
                 "install the version that wrote it"
             )
         try:
+            for number in [record[name] for name in PARAMETERS] + list((record["errors"] or {}).values()):
+                finite(number)
+            if record["pairs"] is not None:
+                whole(record["pairs"])
             return cls(**{each.name: record[each.name] for each in fields(cls)})
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(f"{path} is damaged at {error}: save the drift again") from error
 
     def __repr__(self) -> str:

@@ -39,7 +39,7 @@ class ZeroTruncated(Channel):
         theta="rate",
         thetas="rates",
         ask_x="give whole numbers of at least 1",
-        ask_known="give positive finite numbers",
+        ask_known="give positive numbers from 1e-50 to 1e50",
         seen=poisson.Poisson.words.seen,
     )
     advice = Advice(
