@@ -134,9 +134,11 @@ class DiscretePosterior(Posterior):
     def _drawn(self, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Which atoms n draws per unit hit: x.shape + (n,)."""
         check_draws(n, rng)
-        below = np.cumsum(self.weights, axis=-1)[..., None, :]
-        at = (rng.random((*self.weights.shape[:-1], n, 1)) * below[..., -1:] >= below).sum(axis=-1)
-        return np.asarray(np.minimum(at, self.atoms.size - 1))
+        shape, k = self.weights.shape[:-1], self.atoms.size
+        below = np.cumsum(self.weights, axis=-1).reshape(-1, k)
+        at = rng.random((len(below), n)) * below[:, -1:]
+        found = [np.searchsorted(row, levels, side="right") for row, levels in zip(below, at, strict=True)]
+        return np.minimum(np.array(found, dtype=np.intp).reshape(*shape, n), k - 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ebformer.atomic import replacing
 from ebformer.bayes.marginal import admitted, observations, posterior
 from ebformer.bayes.prediction import ContinuousMixture, WholeMixture, future_known, predictive
-from ebformer.channels.base import Channel
+from ebformer.channels.base import LARGEST, Channel
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
 from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
@@ -75,8 +75,8 @@ class Drift:
         for name, low, high in (
             ("pull", 0.0, 1.0),
             ("fade", 0.0, 1.0),
-            ("jump", 0.0, np.inf),
-            ("trend", -np.inf, np.inf),
+            ("jump", 0.0, 1e4),
+            ("trend", -1e6, 1e6),
         ):
             number = getattr(self, name)
             if not (isinstance(number, int | float) and np.isfinite(number) and low <= number <= high):
@@ -123,7 +123,13 @@ class Drift:
 
     def shifted(self, theta: Floats, channel: Channel) -> Floats:
         """Thetas after the common trend."""
-        return channel.at_natural(channel.natural(theta) + self.trend) if self.trend else theta
+        if not self.trend:
+            return theta
+        with np.errstate(over="ignore"):
+            moved = channel.at_natural(channel.natural(theta) + self.trend)
+        if bool(np.any(np.abs(moved) > LARGEST)):
+            raise InputError(f"a trend of {self.trend:g} takes {channel.words.thetas} beyond {LARGEST:g}: give less")
+        return moved
 
     def kept(self, theta: Floats, centre: float, channel: Channel) -> Floats:
         """E[next | theta] of a unit that does not start afresh, where the mean of all thetas is `centre`."""

@@ -204,9 +204,9 @@ def column_of(rows: Any, name: str) -> list[Any]:
 
 # Files, byte by byte, and the command line.
 
-EDITS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=6).map(
-    lambda edits: [list(e) for e in edits]
-)
+EDITS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)).map(list), max_size=6)
+CUT = st.one_of(st.none(), st.none(), st.none(), st.integers(0, 10**6))
+"""After how many bytes a file ends, or None."""
 
 
 @cache
@@ -233,8 +233,7 @@ def edited(content: bytes, edits: list[list[int]], cut: int | None) -> bytes:
 
 
 def files(*kinds: str) -> st.SearchStrategy[Any]:
-    cut = st.one_of(st.none(), st.none(), st.none(), st.integers(0, 10**6))
-    return st.fixed_dictionaries({"kind": st.sampled_from(kinds), "edits": EDITS, "cut": cut, "named": st.booleans()})
+    return st.fixed_dictionaries({"kind": st.sampled_from(kinds), "edits": EDITS, "cut": CUT, "named": st.booleans()})
 
 
 def run_file(case: dict[str, Any]) -> None:
@@ -469,10 +468,5 @@ DOORS = {
     "saved rules": Door(SAVED, run_rule),
     "saved fits": Door(SAVED, run_fit),
     "saved drifts": Door(SAVED, run_drift),
-    "weights": Door(
-        st.fixed_dictionaries(
-            {"edits": EDITS, "cut": st.one_of(st.none(), st.none(), st.integers(0, 10**6)), "header": st.booleans()}
-        ),
-        run_weights,
-    ),
+    "weights": Door(st.fixed_dictionaries({"edits": EDITS, "cut": CUT, "header": st.booleans()}), run_weights),
 }

@@ -51,7 +51,7 @@ def attack(door: str, number: int) -> Counter[str]:
 def keep(door: str, case: object, why: str) -> None:
     """A counter-example as a file, and as a line on the terminal."""
     text = json.dumps({"door": door, "why": why, "case": case}, indent=1, sort_keys=True)
-    name = f"{door.replace(' ', '-')}-{hashlib.sha256(text.encode()).hexdigest()[:10]}.json"
+    name = f"{door.replace(' ', '-')}-{hashlib.sha256(why.encode()).hexdigest()[:10]}.json"  # one for each cause
     FOUND.mkdir(exist_ok=True)
     (FOUND / name).write_text(text + "\n", encoding="utf-8")
     print(f"{door}: {why[:160]} -> {name}", flush=True)

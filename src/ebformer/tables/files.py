@@ -141,7 +141,7 @@ def open_table(path: str) -> Iterator[TableFile]:
         with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": folder}) as connection:
             with suppress(duckdb.CatalogException):  # before DuckDB 2 no threads wrote in the background
                 connection.execute("SET async_threads = 0")  # interrupted, they may wait for each other for ever
-            # No extension is fetched or loaded, so that nothing speaks http or s3: the files named here are all it opens.
+            # No extension is fetched or loaded: nothing speaks http or s3, and what is named here is all it opens.
             connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
             connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             # Rows stay on the streaming side of the join, whatever the optimiser thinks of their number.
