@@ -247,6 +247,17 @@ def test_a_mean_may_lie_beyond_its_interval_where_a_rare_theta_bears_it() -> Non
     after = BayesRule("oracle", Prior([1.0, 1e6], [0.9996, 0.0004])).posterior(0, exposure=1e-12)
     assert after.interval(0.999)[1] == 1.0
     assert after.mean == pytest.approx(0.9996 + 400.0, rel=1e-5)
+    assert after.mean - 1.0 <= np.sqrt(0.0005 / 0.9995 * after.variance)  # Cantelli
+
+
+@pytest.mark.parametrize("method", ["npmle", "npmle-em", "priorformer"])
+def test_over_eleven_decades_a_mean_leaves_its_interval_no_further_than_it_may(method: str) -> None:
+    t = 10.0 ** RNG.uniform(-6, 5, 40)
+    x = RNG.poisson(RNG.gamma(0.5, 3.0, 40) * t)
+    after = estimator(method)(eb.Tally.of(x, exposure=t)).posterior(x, exposure=t)
+    low, high = after.interval(0.999)
+    slack = np.sqrt(0.0005 / 0.9995 * after.variance) + 1e-9 * high
+    assert ((after.mean >= low - slack) & (after.mean <= high + slack)).all()
 
 
 @pytest.mark.parametrize("name", ["T24f", "T24r", "L24r"])
@@ -267,7 +278,8 @@ def test_exposures_in_other_units_change_nothing_but_units(name: str) -> None:
     plain = method(eb.Tally.of(x, exposure=t))(x, exposure=t)
     for scale in (1e-6, 365.25, 1e9):
         moved = method.in_units(1.0 / scale)(eb.Tally.of(x, exposure=scale * t))(x, exposure=scale * t)
-        assert moved * scale == pytest.approx(plain, rel=1e-9, abs=1e-12)
+        rel = 1e-7 if name == "gamma-mixture" else 1e-9  # whose search ends at a gradient of 1e-8
+        assert moved * scale == pytest.approx(plain, rel=rel, abs=1e-12)
 
 
 def test_as_many_groups_as_rows_are_told_of(tmp_path: Path) -> None:

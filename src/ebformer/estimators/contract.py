@@ -134,7 +134,7 @@ def _symmetry(estimator: Estimator, example: Example) -> None:
     _symmetric(estimator, example, equal, 1e-9)
     if estimator.unequal_known and example.channel.complete:
         # These meet a method in the units they have: what it iterates ends within its own tolerance.
-        _symmetric(estimator, example, equal * (1.0 + np.arange(example.x.size) % 3), 1e-8)
+        _symmetric(estimator, example, equal * (1.0 + np.arange(example.x.size) % 3), 1e-7)
 
 
 def _symmetric(estimator: Estimator, example: Example, known: np.ndarray, units: float) -> None:
@@ -186,7 +186,8 @@ def _coherent(estimator: Estimator, example: Example) -> None:
         return
     after = rule.posterior(asked)
     low, high = after.interval(0.999)
-    slack = 1e-9 * (np.abs(low) + np.abs(high))
+    # A rare large theta may take the mean beyond what 0.9995 lies below, by sqrt(0.0005 / 0.9995) deviations at most.
+    slack = np.sqrt(0.0005 / 0.9995 * after.variance) + 1e-9 * (np.abs(low) + np.abs(high))
     bad = np.flatnonzero((after.mean < low - slack) | (after.mean > high + slack))
     assert bad.size == 0, (
         f"at x = {asked[bad[0]]} the mean is {after.mean[bad[0]]:g}, from {low[bad[0]]} to {high[bad[0]]}"

@@ -69,7 +69,7 @@ class EagerTable:
         name = columns.role(role)
         assert name is not None
         entry = self.frame[name][int(at[0])]
-        if isinstance(entry, int) and np.isinf(_number(entry)):
+        if type(entry) is int and np.isinf(_number(entry)):
             entry = _number(entry)  # hundreds of digits would tell a reader no more
         return Offender(entry, int(at[0]) + 1, at.size)
 
