@@ -192,6 +192,15 @@ def _selected(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
     return [selected(errors, units, wanted.fdr)]
 
 
+def _about_bar(column: str, side: Side, meaning: str, probability: Callable[[Posterior, float], Floats]) -> Answer:
+    return Answer(
+        (column,),
+        lambda wanted: side in wanted.bars,
+        meaning,
+        each=lambda asked, wanted: [probability(asked.posterior, wanted.bar(side))],
+    )
+
+
 ANSWERS = (
     Answer(
         ("estimate",),
@@ -214,24 +223,14 @@ ANSWERS = (
         "the geometric mean of the {words.theta} given what was seen, and what it is below with probability 0.05, 0.95",
         each=lambda asked, wanted: [np.exp(asked.posterior.mean_log), *asked.interval(0.9)],
     ),
-    Answer(
-        ("p_above",),
-        lambda wanted: wanted.above is not None,
-        "the probability that the {words.theta} is above {wanted.above}",
-        each=lambda asked, wanted: [p_above(asked.posterior, wanted.bar("above"))],
-    ),
-    Answer(
-        ("p_below",),
-        lambda wanted: wanted.below is not None,
-        "the probability that the {words.theta} is below {wanted.below}",
-        each=lambda asked, wanted: [p_below(asked.posterior, wanted.bar("below"))],
-    ),
-    Answer(
-        ("lfsr",),
-        lambda wanted: wanted.null is not None,
+    _about_bar("p_above", "above", "the probability that the {words.theta} is above {wanted.above}", p_above),
+    _about_bar("p_below", "below", "the probability that the {words.theta} is below {wanted.below}", p_below),
+    _about_bar(
+        "lfsr",
+        "apart",
         "the local false sign rate, the probability that the {words.theta} is not on the side of {wanted.null} on "
         "which it seems to be",
-        each=lambda asked, wanted: [lfsr(asked.posterior, wanted.bar("apart"))],
+        lfsr,
     ),
     Answer(
         ("selected",),
