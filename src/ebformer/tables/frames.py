@@ -19,7 +19,7 @@ from ebformer.check import ModelWarning
 from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.catalogue import default_method, find
+from ebformer.estimators.catalogue import method_for
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
@@ -90,7 +90,7 @@ def shrink(
     [0.0, 0.2, 0.9]
     """
     columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
-    chosen = find(default_method(columns.channel) if method is None else method)
+    chosen = method_for(columns.channel, method)
     wanted = Wanted(interval, future, top, above, below, null, fdr, per, drift)
     rows: Frame = _with_warnings(
         shrink_table(source_of(frame), columns, chosen, wanted, missing, pool=pool, neighbours=neighbours)
@@ -122,7 +122,7 @@ def fit(
     ['hits', 'estimate', 'lower', 'upper', 'note']
     """
     columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
-    chosen = find(default_method(columns.channel) if method is None else method)
+    chosen = method_for(columns.channel, method)
     return fit_table(observe(source_of(frame), columns, missing), chosen, pool, neighbours)
 
 
@@ -188,7 +188,7 @@ def estimate(
             have = f"there are {about.size} {channel.words.knowns} for {observations.size} {channel.words.xs}"
             raise InputError(f"{have}: give one for each, or one for all")
         about = np.broadcast_to(about, observations.shape)
-    chosen = find(default_method(channel) if method is None else method)
+    chosen = method_for(channel, method)
     rule = chosen(coarsened(Tally.of(observations, about, channel=channel)))
     first, which = distinct_rows(observations, about)
     return np.asarray(rule(observations[first], None if about is None else about[first])[which])
@@ -201,7 +201,7 @@ def _of_rows(x: NDArray[Any], known: Any, channel: Channel, method: str | Estima
     except ValueError as error:
         have = f"{channel.words.knowns} of shape {np.shape(known)} for {channel.words.xs} of shape {x.shape}"
         raise InputError(f"there are {have}: give as many, or a row for all samples") from error
-    chosen = find(default_method(channel) if method is None else method)
+    chosen = method_for(channel, method)
     rows = [
         estimate(row, None if about is None else about[i], method=chosen, channel=channel) for i, row in enumerate(x)
     ]
@@ -218,6 +218,6 @@ def estimate_many(tallies: Iterable[Tally], method: str | Estimator | None = Non
     for tally in tallies:
         if not isinstance(tally, Tally):
             raise InputError(f"a sample is a {type(tally).__name__}: give tallies, such as eb.Tally.of(counts)")
-        chosen = find(default_method(tally.channel) if method is None else method)
+        chosen = method_for(tally.channel, method)
         found.append(chosen(coarsened(tally))(tally.x, tally.known))
     return found
