@@ -63,7 +63,7 @@ def test_sudden_infant_deaths_have_the_births_that_were_published() -> None:
     assert (sids["deaths_74"][at["Anson"]], sids["births_74"][at["Anson"]]) == (
         15,
         1570,
-    )  # the outlier of the literature
+    )  # the outlier
     assert sids["fips"].tolist() == list(range(37001, 37200, 2))
     assert (sids["nonwhite_births_74"] < sids["births_74"]).all()
 

@@ -1,12 +1,12 @@
 """Small tables to try things on: published ones of every channel, each with its source, and one simulated league.
 
-The longer ones are files in `shipped/`. Sudden infant deaths: the counts are those of Cressie's table; one transcription
-of it has 368 and another 386 non-white births in Chowan from 1974 to 1978, of which the second is taken. The map is cut
-from the county boundaries of the US Census Bureau (2017, public domain), rounded to 0.001 degrees, and the borders are
-the pairs of counties whose outlines meet on it. Batting averages: the information used here was obtained free of charge
-from and is copyrighted by Retrosheet. Interested parties may contact Retrosheet at www.retrosheet.org. Statins: counts of
-public reports; the events with fewest reports of a statin are added up in one row, so that all margins are those of the
-whole table.
+The longer ones are files in `shipped/`. Sudden infant deaths: the counts are those of Cressie's table; of its
+transcriptions one has 368 and another 386 non-white births in Chowan from 1974 to 1978, and the second is taken. The
+map is cut from the county boundaries of the US Census Bureau (2017, public domain), rounded to 0.001 degrees; the
+borders are the pairs of counties whose outlines meet on it. Batting averages: the information used here was obtained
+free of charge from and is copyrighted by Retrosheet. Interested parties may contact Retrosheet at www.retrosheet.org.
+Statins: counts of public reports; the events with fewest reports of a statin are added up in one row, so that all
+margins are those of the whole table.
 """
 
 from __future__ import annotations

@@ -27,11 +27,9 @@ def borders(frame: Any, shapes: str, columns: Columns) -> list[tuple[str, str]]:
     """
     if columns.group is None:
         raise InputError("neighbours are groups, and no column of groups is named: name the one that names the places")
-    kinds = getattr(frame, "dtypes", None)
+    kinds: Any = getattr(frame, "dtypes", None)
     if not hasattr(kinds, "get") or getattr(kinds.get(shapes), "name", None) != "geometry":
-        raise InputError(
-            f"the table has no column {shapes!r} of shapes to find neighbours by: give a GeoDataFrame that has, or pairs"
-        )
+        raise InputError(f"the table has no column {shapes!r} of shapes: give a GeoDataFrame, or pairs of neighbours")
     from geopandas import GeoSeries
 
     table = EagerTable(nw.from_native(frame))
@@ -40,9 +38,8 @@ def borders(frame: Any, shapes: str, columns: Columns) -> list[tuple[str, str]]:
     named = np.array([name is not None for name in names])
     names, areas = names[named], GeoSeries(frame[shapes].array[named])
     if (absent := areas.isna() | areas.is_empty).any():
-        raise InputError(
-            f"{columns.group} {names[absent.to_numpy()][0]} has no shape in {shapes}: give one, or pairs of neighbours"
-        )
+        without = names[absent.to_numpy()][0]
+        raise InputError(f"{columns.group} {without} has no shape in {shapes}: give one, or pairs of neighbours")
     if strange := set(areas.geom_type) - AREAS:
         raise InputError(f"{shapes} has a {min(strange)}, and only areas have borders: give pairs of neighbours")
     place = dict(zip(zip(names, areas.to_wkb(), strict=True), range(len(names)), strict=True))

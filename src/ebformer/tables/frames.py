@@ -66,8 +66,8 @@ def shrink(
     all rows. `zeros="missing"` is for counts of units that enter the table only with an event. `group` gives each group
     a fit of its own; with `pool` their priors lie around a common one, as closely as the rows tell, and small groups
     learn from the others. `neighbours` are pairs of groups that lie side by side, such as districts, or the column of a
-    GeoDataFrame that has their shapes ("geometry"): then each learns from those near it first. `unit` adds up the rows of each unit first. Without a method it is the default one of the
-    channel.
+    GeoDataFrame that has their shapes ("geometry"): then each learns from those near it first. `unit` adds up the rows
+    of each unit first. Without a method it is the default one of the channel.
 
     `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
     period's exposure (or number of trials, or standard error), `top` adds `expected_rank` (1 for the highest rate),
