@@ -42,6 +42,7 @@ PAGES = (
     "tutorial-words.md",
     "tutorial-disease.md",
     "tutorial-counties.md",
+    "tutorial-batting.md",
     "python.md",
     "channels.md",
     "decisions.md",
