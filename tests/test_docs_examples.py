@@ -43,6 +43,8 @@ PAGES = (
     "tutorial-disease.md",
     "tutorial-counties.md",
     "tutorial-batting.md",
+    "tutorial-experiments.md",
+    "tutorial-drugs.md",
     "python.md",
     "channels.md",
     "decisions.md",
