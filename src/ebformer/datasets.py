@@ -5,8 +5,8 @@ transcriptions one has 368 and another 386 non-white births in Chowan from 1974 
 map is cut from the county boundaries of the US Census Bureau (2017, public domain), rounded to 0.001 degrees; the
 borders are the pairs of counties whose outlines meet on it. Batting averages: the information used here was obtained
 free of charge from and is copyrighted by Retrosheet. Interested parties may contact Retrosheet at www.retrosheet.org.
-Statins: counts of public reports; the events with fewest reports of a statin are added up in one row, so that all
-margins are those of the whole table.
+Statins: counts of public reports of the 100 events that are reported most with statins and of every 25th other one;
+the rest is added up in one row, so that all margins are those of the whole table.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ DATASETS: dict[str, Dataset] = {
         ),
         Dataset(
             "statins",
-            "reports of 201 adverse events with six statins and with all other drugs",
+            "reports of 302 adverse events with six statins and with all other drugs",
             "FAERS, the reports that the US Food and Drug Administration publishes (2025)",
             {"row": "drug", "column": "event", "count": "reports"},
             _statins,
