@@ -45,6 +45,7 @@ PAGES = (
     "tutorial-batting.md",
     "tutorial-experiments.md",
     "tutorial-drugs.md",
+    "derivation.md",
     "python.md",
     "channels.md",
     "decisions.md",
