@@ -41,7 +41,7 @@ class EagerTable:
     def of_units(self, columns: Columns) -> EagerTable:
         assert columns.unit is not None
         shown, channel, after = self._shown(columns, 0.0), columns.channel, columns.of_units
-        by = [numbered(self._texts(columns.unit)), None if shown.group is None else numbered(shown.group)]
+        by = [numbered(self.texts(columns.unit)), None if shown.group is None else numbered(shown.group)]
         _, which = distinct_rows(*by)
         _, first, unit = np.unique(which, return_index=True, return_inverse=True)
         order = np.argsort(np.argsort(first))[unit]  # units in the order of their first rows
@@ -106,7 +106,7 @@ class EagerTable:
         """What every row shows."""
         x = self._numbers(columns.x)
         known = self._numbers(columns.known) if isinstance(columns.known, str) else np.full(x.shape, columns.constant)
-        group = None if columns.group is None else self._texts(columns.group)
+        group = None if columns.group is None else self.texts(columns.group)
         return Distinct(group, *keys(columns.channel, x, known, width), np.broadcast_to(np.int64(1), x.shape))
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
@@ -116,7 +116,8 @@ class EagerTable:
         entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
         return np.array([np.nan if missing else _number(entry) for entry, missing in entries], dtype=np.float64)
 
-    def _texts(self, name: str) -> NDArray[np.object_]:
+    def texts(self, name: str) -> NDArray[np.object_]:
+        """The entries of a column as text, None where one is missing: the names of groups and units."""
         column = self.frame[name]
         texts = np.empty(len(column), dtype=object)
         entries = zip(map(str, column.to_list()), column.is_null().to_list(), strict=True)

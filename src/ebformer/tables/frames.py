@@ -40,7 +40,7 @@ def shrink(
     group: str | None = None,
     *,
     pool: bool = False,
-    neighbours: Sequence[tuple[str, str]] | None = None,
+    neighbours: Sequence[tuple[str, str]] | str | None = None,
     trials: str | float | None = None,
     effect: str | None = None,
     se: str | float | None = None,
@@ -65,9 +65,9 @@ def shrink(
     `exposure` (or without), `count` out of `trials`, or `effect` with `se`; the second of each may be one number for
     all rows. `zeros="missing"` is for counts of units that enter the table only with an event. `group` gives each group
     a fit of its own; with `pool` their priors lie around a common one, as closely as the rows tell, and small groups
-    learn from the others. `neighbours` are pairs of groups that lie side by side, such as districts: then each learns
-    from those near it first. `unit` adds up the rows of each unit first. Without a method it is the default one of the
-    channel.
+    learn from the others. `neighbours` are pairs of groups that lie side by side, such as districts, or the column of a
+    GeoDataFrame that has their shapes ("geometry"): then each learns from those near it first. `unit` adds up the rows
+    of each unit first. Without a method it is the default one of the channel.
 
     `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
     period's exposure (or number of trials, or standard error), `top` adds `expected_rank` (1 for the highest rate),
@@ -92,9 +92,8 @@ def shrink(
     columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = method_for(columns.channel, method)
     wanted = Wanted(interval, future, top, above, below, null, fdr, per, drift)
-    rows: Frame = _with_warnings(
-        shrink_table(source_of(frame), columns, chosen, wanted, missing, pool=pool, neighbours=neighbours)
-    )
+    source, near = source_of(frame), _pairs(frame, neighbours, columns)
+    rows: Frame = _with_warnings(shrink_table(source, columns, chosen, wanted, missing, pool=pool, neighbours=near))
     return rows
 
 
@@ -105,7 +104,7 @@ def fit(
     group: str | None = None,
     *,
     pool: bool = False,
-    neighbours: Sequence[tuple[str, str]] | None = None,
+    neighbours: Sequence[tuple[str, str]] | str | None = None,
     trials: str | float | None = None,
     effect: str | None = None,
     se: str | float | None = None,
@@ -123,7 +122,19 @@ def fit(
     """
     columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = method_for(columns.channel, method)
-    return fit_table(observe(source_of(frame), columns, missing), chosen, pool, neighbours)
+    near = _pairs(frame, neighbours, columns)
+    return fit_table(observe(source_of(frame), columns, missing), chosen, pool, near)
+
+
+def _pairs(
+    frame: Any, neighbours: Sequence[tuple[str, str]] | str | None, columns: Columns
+) -> Sequence[tuple[str, str]] | None:
+    """Pairs of neighbours as given, or those whose shapes in the column of this name meet."""
+    if not isinstance(neighbours, str):
+        return neighbours
+    from ebformer.tables.borders import borders
+
+    return borders(frame, neighbours, columns)
 
 
 def load_fit(path: str | os.PathLike[str]) -> Fit:
