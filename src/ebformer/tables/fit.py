@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -106,13 +106,14 @@ class Fit:
         if asked.which.size == 0:
             return {name: np.empty(0) for name in self.new_columns(wanted)}
         x, known = observations.x[asked.first], observations.known[asked.first]
+        future = None if observations.future is None else observations.future[asked.first]
         units = np.bincount(asked.which, weights=observations.keys.rows).astype(np.int64)
         answers = self.asked_for(wanted)
         found: dict[str, list[NDArray[Any]]] = {name: [] for answer in answers for name in answer.columns}
         among = any(answer.all for answer in answers)
         blocks = []
         for rule, at in asked.blocks():
-            block = Asked(rule, x[at], known[at])
+            block = Asked(rule, x[at], known[at], wanted.future if future is None else future[at])
             for answer in answers:
                 if answer.each is not None:
                     for name, values in zip(answer.columns, answer.each(block, wanted), strict=True):
@@ -175,7 +176,7 @@ class Fit:
             number |= dict.fromkeys(new, len(rules))
             rules.append(self.pooled)
         rule = np.array([number[name] for name in names], dtype=np.intp)[group]
-        first, which = distinct_rows(rule, observations.x, observations.known)
+        first, which = distinct_rows(rule, observations.x, observations.known, observations.future)
         return Questions(rules, np.bincount(rule[first], minlength=len(rules)), first, which)
 
     def about_unknown(self, new: list[str | None]) -> InputError:
@@ -270,15 +271,16 @@ def fit_table(
     """
     if observations.keys.rows.size == 0:
         raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
+    columns = replace(observations.columns, future=None)  # what is to be predicted is asked anew of each table
     if neighbours is not None:
         alone = [(tally, [name]) for name, tally in observations.tallies().items()]
-        return _pooled(observations.columns, alone, method, neighbours)
+        return _pooled(columns, alone, method, neighbours)
     if pool:
-        return _pooled(observations.columns, observations.distinct_tallies, method)
+        return _pooled(columns, observations.distinct_tallies, method)
     rules: dict[str | None, Rule] = {}
     for tally, groups in observations.distinct_tallies:
         rules |= dict.fromkeys(groups, method(coarsened(tally)))
-    return Fit(observations.columns, {name: rules[name] for name in observations.groups[0]}, method)
+    return Fit(columns, {name: rules[name] for name in observations.groups[0]}, method)
 
 
 def _pooled(

@@ -48,7 +48,7 @@ def shrink(
     unit: str | None = None,
     method: str | Estimator | None = None,
     interval: float | None = None,
-    future: float | None = None,
+    future: float | str | None = None,
     top: int | None = None,
     above: float | str | None = None,
     below: float | str | None = None,
@@ -70,7 +70,7 @@ def shrink(
     channel.
 
     `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
-    period's exposure (or number of trials, or standard error), `top` adds `expected_rank` (1 for the highest rate),
+    period's exposure (or number of trials, or standard error): one number, or the column that has it. `top` adds `expected_rank` (1 for the highest rate),
     `p_top` and `grade`, `per=1000` gives rates per 1000. `above` adds `p_above`, the probability of a rate above this
     number, or above a multiple of the mean such as "1.5x"; `below` adds `p_below`, and `null=0` adds `lfsr`, the
     probability that an effect has not the sign it seems to have. With one of these, `fdr=0.1` adds `selected`: the

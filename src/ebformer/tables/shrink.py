@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.check import ModelCheck
+from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit, departures, verdict
@@ -84,6 +85,9 @@ def shrink_table(
     >>> shrink_table(goals, Columns("goals"), CATALOGUE["mle"], Wanted()).rows.order("goals").fetchall()
     [(0, 0.0), (3, 3.0), (3, 3.0)]
     """
+    if wanted.drift is not None and wanted.future is None:
+        raise InputError("a drift is about the next observation: say what will be known about it, as future=")
+    columns = replace(columns, future=wanted.future if isinstance(wanted.future, str) else None)
     with watch("Reading"):
         repeats = [] if columns.unit is not None or isinstance(method, Fit) else about_repeats(source, columns)
         if columns.unit is not None:
