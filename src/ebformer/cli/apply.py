@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @click.argument("rule")
 @click.argument("file")
 @options.columns_of_fit
+@options.look
 @click.option("--strict", is_flag=True, help="Stop with an error at a row that cannot be answered, or of a new group.")
 @click.option("--update", is_flag=True, help="Then fit again with these rows too, which must be new units, into RULE.")
 @options.answers

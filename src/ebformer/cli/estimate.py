@@ -22,6 +22,7 @@ SHOWN = 20
 @click.command()
 @click.argument("file")
 @options.columns
+@options.look
 @options.fitting
 @options.answers
 @options.label

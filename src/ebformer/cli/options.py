@@ -147,6 +147,14 @@ _unit = click.option(
     "--unit", metavar="COLUMN", help="Add up the rows of each unit first, such as the days of an item."
 )
 
+look = click.option(
+    "--look",
+    metavar="COLUMN",
+    help="Rows are looks at units, such as seasons: the last look is answered, and earlier ones of a --unit count as "
+    "much as rates kept of them. How rates move is learnt from the looks, unless --drift says it.",
+)
+"""--look, for a command that has --unit."""
+
 columns = _options(*_kinds, _unit, _missing, _as_named)
 """What the columns of a table are, and --missing; with --group, if a command has it, one `named`."""
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ebformer.channels.base import Channel
 from ebformer.distributions import Posterior, tails
-from ebformer.drift import Drift
+from ebformer.drift import Drift, Earlier
 from ebformer.errors import InputError
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
@@ -37,10 +37,11 @@ class Wanted:
     where it has none. `above` and `below` are the rates that `p_above` and `p_below` are about, `null` the effect whose
     two sides `lfsr` is about; each is a number, or a multiple of the mean such as "1.5x". `fdr` is the share of errors
     in the list of those that are `selected`. `future` is what will be known about the next observation, such as its
-    exposure: a number, or the column that has it (`predicted`, with its interval), and `top` the length of the list that `p_top` is about. `per` is the
-    exposure, or the number of trials, that rates are given for. `drift` says how rates move until the next observation:
-    a `Drift`, the path of a saved one or "typical"; `predicted_still` is the prediction without it. `signals` asks for
-    the words of those who compare observed with expected counts: `EBGM`, `EB05`, `EB95`.
+    exposure: a number, or the column that has it (`predicted`, with its interval). `top` is the length of the list that
+    `p_top` is about. `per` is the exposure, or the number of trials, that rates are given for. `drift` says how rates
+    move until the next observation: a `Drift`, the path of a saved one or "typical"; `predicted_still` is the
+    prediction without it. `signals` asks for the words of those who compare observed with expected counts: `EBGM`,
+    `EB05`, `EB95`.
     """
 
     interval: float | None = None
@@ -132,10 +133,12 @@ class Asked:
     known: Floats
     future: Floats | float | None = None
     """What will be known about the next observation."""
+    drift: Drift | None = None
+    earlier: Earlier = ()
 
     @cached_property
     def posterior(self) -> Posterior:
-        return self.rule.posterior(self.x, self.known)
+        return self.rule.posterior(self.x, self.known, drift=self.drift, earlier=self.earlier)
 
     @cached_property
     def interval(self) -> Callable[[float], tuple[Floats, Floats]]:
@@ -176,12 +179,13 @@ def _estimate(asked: Asked, wanted: Wanted) -> Arrays:
 
 
 def _predicted(asked: Asked, wanted: Wanted) -> Arrays:
-    ahead = asked.rule.predict(asked.x, asked.known, asked.future, drift=wanted.moving)
+    ahead = asked.rule.predict(asked.x, asked.known, asked.future, drift=asked.drift, earlier=asked.earlier)
     return [ahead.mean, *ahead.interval(wanted.level)]
 
 
 def _predicted_still(asked: Asked, wanted: Wanted) -> Arrays:
-    return [asked.rule.predict(asked.x, asked.known, asked.future).mean]
+    future = np.broadcast_to(np.asarray(asked.future, dtype=np.float64), asked.x.shape)
+    return [asked.rule.look.next_look.mean(asked.posterior.mean, future)]
 
 
 def _ranks(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
@@ -254,7 +258,7 @@ ANSWERS = (
     ),
     Answer(
         ("predicted_still",),
-        lambda wanted: wanted.drift is not None,
+        lambda wanted: wanted.drift is not None and wanted.future is not None,
         "the next {words.x} if no {words.theta} moved until then",
         each=_predicted_still,
     ),

@@ -94,6 +94,18 @@ class DuckTable:
             )
         )
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        found = {name: np.ma.asarray(entries) for name, entries in self.rows.fetchnumpy().items()}
+        return {
+            name: (_texts if not self._is_number(name) else _floats if np.ma.is_masked(entries) else np.ma.getdata)(
+                entries
+            )
+            for name, entries in found.items()
+        }
+
+    def made_of(self, columns: dict[str, NDArray[Any]]) -> DuckTable:
+        return DuckTable(self.ask("FROM ebformer_found", columns))
+
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         name, keyed = columns.role(role), self._keys(columns, width)
         assert name is not None

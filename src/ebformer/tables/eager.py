@@ -66,6 +66,21 @@ class EagerTable:
         made.lazy = self.lazy
         return made
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        found = {name: self.frame[name] for name in self.names}
+        return {
+            name: self._numbers(name)
+            if column.dtype.is_numeric() and column.null_count()
+            else np.array(column.to_list(), dtype=None if column.dtype.is_numeric() else object)
+            for name, column in found.items()
+        }
+
+    def made_of(self, columns: dict[str, NDArray[Any]]) -> EagerTable:
+        home = self.frame.implementation
+        made = EagerTable(nw.from_dict({name: entries.tolist() for name, entries in columns.items()}, backend=home))
+        made.lazy = self.lazy
+        return made
+
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         at = np.flatnonzero(self._which(columns, width, shown) >= 0)
         if at.size == 0:

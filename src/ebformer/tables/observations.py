@@ -99,6 +99,12 @@ class Source(Protocol):
     def of_units(self, columns: Columns) -> Source:
         """A table with one row per unit (and group): its observations added up, empty where one cannot be used."""
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Its columns, every row in memory: a missing number is NaN."""
+
+    def made_of(self, columns: dict[str, NDArray[Any]]) -> Source:
+        """A table of the same kind with these columns."""
+
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         """The entry in this role of the first row that shows one of these observations, and how many rows do."""
 
@@ -203,9 +209,11 @@ def observe(source: Source, columns: Columns, missing: Missing = "error") -> Obs
         role for role in columns.roles if role in ("known", "future") or (role == "x" and not channel.whole)
     ]
     width = finest if any(source.variety(columns, role, LIMIT) > LIMIT for role in varied) else 0.0
+    if columns.history is not None:  # few units share one, and bins would make them hardly fewer
+        width = 0.0
     found = source.distinct(columns, width)
     most = LIMIT if found.group is None else max(LIMIT, PER_GROUP * len(set(found.group.tolist())))
-    if not width and found.rows.size > most:
+    if not width and found.rows.size > most and columns.history is None:
         binned = source.distinct(columns, finest)
         if binned.rows.size < found.rows.size:
             width, found = finest, binned

@@ -73,6 +73,18 @@ class SparkTable:
         added = [F.expr(each).alias(name) for name, each in zip(names, sums, strict=True)]
         return SparkTable(self.frame.groupBy(*by).agg(*added))
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        rows, kinds = self.frame.collect(), dict(self.frame.dtypes)
+        as_is = {name: kinds[name].split("(")[0] not in NUMBERS for name in self.names}
+        return {
+            name: np.array([row[name] for row in rows], dtype=object if as_is[name] else np.float64)
+            for name in self.names
+        }
+
+    def made_of(self, columns: dict[str, NDArray[Any]]) -> SparkTable:
+        rows = list(zip(*(entries.tolist() for entries in columns.values()), strict=True))
+        return SparkTable(self.frame.sparkSession.createDataFrame(rows, list(columns)))
+
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         name = columns.role(role)
         assert name is not None
