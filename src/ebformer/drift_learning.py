@@ -28,6 +28,8 @@ LOG_JUMP = (-9.0, 3.0)
 LOOK = 0.08
 """What all units of a season share, beyond the trend: its typical deviation, in deviations of the natural parameter."""
 SPREADS = [(TYPICAL.errors or {})[name] for name in ("pull", "fade", "trend")]
+FAR = 2.0
+"""Parameters are taken to lie within so many spreads of typical ones, where standard errors allow for these."""
 JUMP_SPREAD = (TYPICAL.errors or {})["jump"]
 
 
@@ -241,7 +243,7 @@ def _standard_errors(
 ) -> Floats:
     """Sandwiches: H^-1 (sum of g g' + P + l l') H^-1, slopes g of each pair, bend H of all, P of the typical values.
 
-    H^-1 l is how far these draw what is found, l = P (found - typical). Slopes are summed over looks first, where this gives more: units of one look share the prior that was fitted to it.
+    H^-1 l is how far these draw what is found, l = P (likeliest - typical). Slopes are summed over looks first, where this gives more: units of one look share the prior that was fitted to it.
     """
     step = 1e-3 * spread
     low = np.array([-np.inf if end is None else end for end, _ in bounds])
@@ -256,7 +258,8 @@ def _standard_errors(
         ]
     ).reshape(at.size, at.size) / (4 * np.outer(step, step))
     prior = np.diag(1.0 / spread**2)
-    inverse, lean = np.linalg.pinv(bend + prior), prior @ (at - typical)
+    inverse, free = np.linalg.pinv(bend + prior), at - typical + np.linalg.pinv(bend) @ prior @ (at - typical)
+    lean = prior @ np.clip(free, -FAR * spread, FAR * spread)
     prior = prior + np.outer(lean, lean)
     by_look = np.stack([np.bincount(look, units * slope) for slope in slopes])
     by_look -= by_look.mean(axis=1, keepdims=True)
