@@ -53,6 +53,8 @@ def keep(door: str, case: object, why: str) -> None:
     text = json.dumps({"door": door, "why": why, "case": case}, indent=1, sort_keys=True)
     name = f"{door.replace(' ', '-')}-{hashlib.sha256(why.encode()).hexdigest()[:10]}.json"  # one for each cause
     FOUND.mkdir(exist_ok=True)
+    if (FOUND / name).exists():
+        return
     (FOUND / name).write_text(text + "\n", encoding="utf-8")
     print(f"{door}: {why[:160]} -> {name}", flush=True)
 

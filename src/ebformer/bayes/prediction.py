@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ebformer.bayes.marginal import admitted, check_known, in_blocks, observations, posterior
+from ebformer.binning import distinct_rows
 from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
 from ebformer.distributions import (
@@ -124,6 +125,16 @@ class PredictiveMixture(Predictive):
 
     def _cdf(self, y: Floats) -> Floats:
         """At y, x.shape + (q,) or (q,): x.shape + (q,)."""
+        if self.after.atoms.size >= MANY_ATOMS:
+            return self._cdf_of_likely(y)
+        at, future = np.broadcast_arrays(y, self.future[..., None])
+        # Units share counts and what will be known of them: the channel is asked for each pair once.
+        first, which = distinct_rows(at.ravel(), future.ravel())
+        below = self.channel.cdf(at.flat[first][:, None], self.after.atoms, future.flat[first][:, None])
+        return np.einsum("...qk,...k->...q", below[which].reshape(*at.shape, below.shape[-1]), self.after.weights)
+
+    def _cdf_of_likely(self, y: Floats) -> Floats:
+        """The same, of every unit by its own atoms."""
         atoms, weights = self._likely
         below = self.channel.cdf(y[..., None], atoms[..., None, :], self.future[..., None, None])
         return np.asarray((below * weights[..., None, :]).sum(axis=-1))
@@ -135,8 +146,6 @@ class PredictiveMixture(Predictive):
         On a wide grid these are a few hundred of many thousands.
         """
         atoms, weights = self.after.atoms, self.after.weights
-        if atoms.size < MANY_ATOMS:
-            return atoms, weights
         first = (np.cumsum(weights, axis=-1) < UNLIKELY).sum(axis=-1)
         last = atoms.size - (np.cumsum(weights[..., ::-1], axis=-1) < UNLIKELY).sum(axis=-1)
         width = max(int((last - first).max(initial=1)), 1)
