@@ -205,6 +205,7 @@ def _names(table: Shrunken, rows: list[dict[str, Any]], label: str | None) -> li
 def _comparison(scores: Sequence[Score], columns: Columns) -> Section:
     able = [score for score in scores if score.refusal is None]
     excess, error = (np.array([getattr(score, name) for score in able]) for name in ("excess", "excess_se"))
+    excess = np.where(np.isfinite(excess), excess, np.nan)  # of a method that held an observation impossible
     figure = figures.comparison([score.method for score in able], excess, error)
     words, parts = columns.channel.words, columns.channel.advice.parts
     sentence = f"{able[0].method} predicts held-out parts of these {words.xs} best{margin(scores)}. {parts}"
