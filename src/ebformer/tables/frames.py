@@ -74,7 +74,7 @@ def shrink(
     `p_top` and `grade`, `per=1000` gives rates per 1000. `above` adds `p_above`, the probability of a rate above this
     number, or above a multiple of the mean such as "1.5x"; `below` adds `p_below`, and `null=0` adds `lfsr`, the
     probability that an effect has not the sign it seems to have. With one of these, `fdr=0.1` adds `selected`: the
-    longest list of which a tenth at most is expected to be wrong ([decisions.md](docs/decisions.md) explains all).
+    longest list of which a tenth at most is expected to be wrong (docs/decisions.md explains all).
     With a `drift` (one that was learnt, the path of its file, or "typical"), rates move until the next period, and
     `predicted_still` is the prediction without.
 
