@@ -1,7 +1,7 @@
 # make demo   a table of shrunken claims in the terminal, and a report to open
 # make test   everything, with the development extras
-# make pages  what the pages in docs/ print and show, by running their code again
 # make site   the documentation as pages in site/, to open without a server
+# make pages  what the pages in docs/ print and show, by running their code again
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
@@ -21,12 +21,12 @@ test: export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/bytecode
 test: .venv/test
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-pages: .venv/test
-	$(BIN)/python tests/test_docs_examples.py
-
 site: export NO_MKDOCS_2_WARNING = 1
 site: .venv/site
 	$(BIN)/mkdocs build --strict
+
+pages: .venv/test
+	$(BIN)/python tests/test_docs_examples.py
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ebformer needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)")'

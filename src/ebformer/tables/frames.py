@@ -19,7 +19,7 @@ from ebformer.check import ModelWarning
 from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.catalogue import default_method, find
+from ebformer.estimators.catalogue import method_for
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
@@ -46,9 +46,10 @@ def shrink(
     se: str | float | None = None,
     zeros: str | None = None,
     unit: str | None = None,
+    look: str | None = None,
     method: str | Estimator | None = None,
     interval: float | None = None,
-    future: float | None = None,
+    future: float | str | None = None,
     top: int | None = None,
     above: float | str | None = None,
     below: float | str | None = None,
@@ -67,16 +68,18 @@ def shrink(
     a fit of its own; with `pool` their priors lie around a common one, as closely as the rows tell, and small groups
     learn from the others. `neighbours` are pairs of groups that lie side by side, such as districts, or the column of a
     GeoDataFrame that has their shapes ("geometry"): then each learns from those near it first. `unit` adds up the rows
-    of each unit first. Without a method it is the default one of the channel.
+    of each unit first; with `look`, such as a season, only those of each look: the last look is answered, and what was
+    seen of a unit before counts as much as rates keep from one look to the next, which the looks teach unless `drift`
+    says it. Without a method it is the default one of the channe    l. `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
+    period's exposure (or number of trials, or standard error), one number or the column that has it, `top` adds
+    `expected_rank` (1 for the highest rate), `p_top` and `grade`, `per=1000` gives rates per 1000. `above` adds
+    `p_above`, the probability of a rate above this number, or above a multiple of the mean such as "1.5x"; `below` adds
+    `p_below`, and `null=0` adds `lfsr`, the probability that an effect has not the sign it seems to have. With one of
+    these, `fdr=0.1` adds `selected`: the longest list of which a tenth at most is expected to be wrong
+    (docs/decisions.md explains all). With a `drift` (one that was learnt, the path of its file, or "typical"), rates
+    move until the next period, and `predicted_still` is the prediction withou
 
-    `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
-    period's exposure (or number of trials, or standard error), `top` adds `expected_rank` (1 for the highest rate),
-    `p_top` and `grade`, `per=1000` gives rates per 1000. `above` adds `p_above`, the probability of a rate above this
-    number, or above a multiple of the mean such as "1.5x"; `below` adds `p_below`, and `null=0` adds `lfsr`, the
-    probability that an effect has not the sign it seems to have. With one of these, `fdr=0.1` adds `selected`: the
-    longest list of which a tenth at most is expected to be wrong (docs/decisions.md explains all).
-    With a `drift` (one that was learnt, the path of its file, or "typical"), rates move until the next period, and
-    `predicted_still` is the prediction without.
+t.
 
     Rows with a missing entry are an error, or kept without answers; with `missing="explain"` that goes for all that
     cannot be used, and `note` says why.
@@ -89,8 +92,8 @@ def shrink(
     >>> shrink(goals, count="goals", trials=10, method="mle")["estimate"].to_list()
     [0.0, 0.2, 0.9]
     """
-    columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
-    chosen = find(default_method(columns.channel) if method is None else method)
+    columns = Columns.named(count, effect, group, unit, look, exposure=exposure, trials=trials, se=se, zeros=zeros)
+    chosen = method_for(columns.channel, method)
     wanted = Wanted(interval, future, top, above, below, null, fdr, per, drift)
     source, near = source_of(frame), _pairs(frame, neighbours, columns)
     rows: Frame = _with_warnings(shrink_table(source, columns, chosen, wanted, missing, pool=pool, neighbours=near))
@@ -121,7 +124,7 @@ def fit(
     ['hits', 'estimate', 'lower', 'upper', 'note']
     """
     columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
-    chosen = find(default_method(columns.channel) if method is None else method)
+    chosen = method_for(columns.channel, method)
     near = _pairs(frame, neighbours, columns)
     return fit_table(observe(source_of(frame), columns, missing), chosen, pool, near)
 
@@ -199,7 +202,7 @@ def estimate(
             have = f"there are {about.size} {channel.words.knowns} for {observations.size} {channel.words.xs}"
             raise InputError(f"{have}: give one for each, or one for all")
         about = np.broadcast_to(about, observations.shape)
-    chosen = find(default_method(channel) if method is None else method)
+    chosen = method_for(channel, method)
     rule = chosen(coarsened(Tally.of(observations, about, channel=channel)))
     first, which = distinct_rows(observations, about)
     return np.asarray(rule(observations[first], None if about is None else about[first])[which])
@@ -212,7 +215,7 @@ def _of_rows(x: NDArray[Any], known: Any, channel: Channel, method: str | Estima
     except ValueError as error:
         have = f"{channel.words.knowns} of shape {np.shape(known)} for {channel.words.xs} of shape {x.shape}"
         raise InputError(f"there are {have}: give as many, or a row for all samples") from error
-    chosen = find(default_method(channel) if method is None else method)
+    chosen = method_for(channel, method)
     rows = [
         estimate(row, None if about is None else about[i], method=chosen, channel=channel) for i, row in enumerate(x)
     ]
@@ -229,6 +232,6 @@ def estimate_many(tallies: Iterable[Tally], method: str | Estimator | None = Non
     for tally in tallies:
         if not isinstance(tally, Tally):
             raise InputError(f"a sample is a {type(tally).__name__}: give tallies, such as eb.Tally.of(counts)")
-        chosen = find(default_method(tally.channel) if method is None else method)
+        chosen = method_for(tally.channel, method)
         found.append(chosen(coarsened(tally))(tally.x, tally.known))
     return found
