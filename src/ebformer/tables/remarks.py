@@ -45,7 +45,7 @@ def about_repeats(source: Source, columns: Columns) -> list[str]:
         return []
     rows, kinds = source.kinds(names)
     most = max(kinds)
-    if most > 0.9 * rows or rows < FEW:
+    if not 0 < most <= 0.9 * rows or rows < FEW:
         return []
     near = [name for name, kind in zip(names, kinds, strict=True) if kind > 0.9 * most]
     name = next((name for name in near if name.lower().endswith("id")), near[0])  # two people may share a name

@@ -80,7 +80,7 @@ def shrink_table(
 ) -> Shrunken:
     """Observe, fit, check, answer and join: a table with answers, by a method or by a saved fit.
 
-    `watch` is told what takes its time, and is entered meanwhile. `ask` is asked before groups are fitted that are
+    `watch` is told what takes its time, and is entered meanwhile. `ask` is told before groups are fitted that are
     nearly as many as rows, and raises where they are not meant. `pool` says whether groups have a common prior and
     `neighbours` which of them, in pairs, tell about each other more than about the rest.
 
@@ -111,8 +111,10 @@ def shrink_table(
     groups, units = len(observations.groups[0]), int(observations.keys.rows.sum())
     alone = not isinstance(method, Fit) and not pool and neighbours is None
     if alone and groups > max(units / 2, MANY_GROUPS):
-        ask(f"{columns.group} has {groups:,} groups for {units:,} rows: fit each of them by itself?")
-    with watch("Answering" if isinstance(method, Fit) else "Estimating"):
+        have = f"{columns.group} has {groups:,} groups for {units:,} rows"
+        ask(f"{have}, each fitted by itself (--pool fits them together)")
+    estimating = f"Estimating {groups:,} groups" if groups > 1 else "Estimating"
+    with watch("Answering" if isinstance(method, Fit) else estimating):
         fit = method if isinstance(method, Fit) else fit_table(observations, method, pool, neighbours, named)
         explained = missing == "explain"
         if fit is method and not explained and (new := fit.unknown(observations)):
