@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -21,7 +21,7 @@ from ebformer.errors import InputError
 from ebformer.point_null import sign_error
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
-from ebformer.selection import Bar, Side, check_fdr, error, grades, p_above, p_below, selected
+from ebformer.selection import Bar, Side, check_fdr, error, grades, lfsr, p_above, p_below, selected
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -149,7 +149,9 @@ class Asked:
     @cached_property
     def sign_error(self) -> Callable[[float], Floats]:
         """The local false sign rates about a null, each computed once."""
-        return cache(lambda null: sign_error(self.rule, self.x, self.known, null))
+        if self.earlier:  # earlier looks move every prior, so that no share of it stays exactly at the null
+            return cache(partial(lfsr, self.posterior))
+        return cache(partial(sign_error, self.rule, self.x, self.known))
 
     def error(self, side: Side, bar: float) -> Floats:
         """The probability that a unit is no discovery."""

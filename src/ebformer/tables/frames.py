@@ -25,7 +25,7 @@ from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
 from ebformer.tables.fit import Fit, fit_table
-from ebformer.tables.observations import Source, observe
+from ebformer.tables.observations import Source, observe, units_of
 from ebformer.tables.shrink import Shrunken, shrink_table
 from ebformer.tables.spark import SparkTable
 from ebformer.tally import Tally, known_numbers, observed
@@ -70,27 +70,27 @@ def shrink(
     GeoDataFrame that has their shapes ("geometry"): then each learns from those near it first. `unit` adds up the rows
     of each unit first; with `look`, such as a season, only those of each look: the last look is answered, and what was
     seen of a unit before counts as much as rates keep from one look to the next, which the looks teach unless `drift`
-    says it. Without a method it is the default one of the channe    l. `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
+    says it. Without a method it is the default one of the channel.
+
+    `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
     period's exposure (or number of trials, or standard error), one number or the column that has it, `top` adds
     `expected_rank` (1 for the highest rate), `p_top` and `grade`, `per=1000` gives rates per 1000. `above` adds
     `p_above`, the probability of a rate above this number, or above a multiple of the mean such as "1.5x"; `below` adds
     `p_below`, and `null=0` adds `lfsr`, the probability that an effect has not the sign it seems to have. With one of
     these, `fdr=0.1` adds `selected`: the longest list of which a tenth at most is expected to be wrong
     (docs/decisions.md explains all). With a `drift` (one that was learnt, the path of its file, or "typical"), rates
-    move until the next period, and `predicted_still` is the prediction withou
-
-t.
+    move until the next period, and `predicted_still` is the prediction without.
 
     Rows with a missing entry are an error, or kept without answers; with `missing="explain"` that goes for all that
     cannot be used, and `note` says why.
 
     >>> import polars
-    >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
-    >>> import warnings; warnings.simplefilter("ignore")
-    >>> shrink(goals, count="goals", method="gamma").columns
-    ['player', 'goals', 'estimate', 'lower', 'upper']
-    >>> shrink(goals, count="goals", trials=10, method="mle")["estimate"].to_list()
-    [0.0, 0.2, 0.9]
+        >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
+        >>> import warnings; warnings.simplefilter("ignore")
+        >>> shrink(goals, count="goals", method="gamma").columns
+        ['player', 'goals', 'estimate', 'lower', 'upper']
+        >>> shrink(goals, count="goals", trials=10, method="mle")["estimate"].to_list()
+        [0.0, 0.2, 0.9]
     """
     columns = Columns.named(count, effect, group, unit, look, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = method_for(columns.channel, method)
@@ -126,7 +126,8 @@ def fit(
     columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = method_for(columns.channel, method)
     near = _pairs(frame, neighbours, columns)
-    return fit_table(observe(source_of(frame), columns, missing), chosen, pool, near)
+    observations = observe(*units_of(source_of(frame), columns, missing), missing)
+    return fit_table(observations, chosen, pool, near, columns)
 
 
 def _pairs(
