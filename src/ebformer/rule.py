@@ -335,6 +335,8 @@ def _common(record: dict[str, Any]) -> dict[str, Any]:
     for number, least in ((units, 1), (parameters, 0)):
         if number is not None:
             whole(number, least)
+    if known is None and not channel_named(of).complete and record["kind"] != "completed":
+        raise ValueError("what its units shared")
     if known is not None:
         known = finite(known)
         check_known(channel_named(of), np.asarray(known), channel_named(of).keyword)
