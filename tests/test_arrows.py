@@ -26,6 +26,7 @@ LAYERS = [
         "datasets",
         "scikit_learn",
         "drift",
+        "drift_cells",
         "drift_learning",
         "looks",
     },
