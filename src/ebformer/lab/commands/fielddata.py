@@ -84,6 +84,8 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
             raise InputError(
                 "--against pairs scores of the second look, which --thinned leaves out: give one of the two"
             )
+        if with_drift and figure is not None:
+            raise InputError("--figure draws scores without drift: give --drift or --figure")
         methods, errors = chosen(estimators), ERRORS if error is None else (error,)
         if figure is not None:
             from ebformer.lab.figures.fielddata_figures import drawn, violins

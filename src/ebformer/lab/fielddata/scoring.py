@@ -46,18 +46,18 @@ def score(
     y = holdout.after / holdout.future
     log_score = coverage = math.nan
     if drift is not None:
-        ahead, cell = _ahead(rule, holdout, drift)
+        ahead, cell = predicted(rule, holdout, drift)
         estimate = ahead.mean[cell] / holdout.future
         log_score, coverage = (
             _mean(_log_moved(ahead, cell, holdout), holdout),
-            _mean(_held(ahead, cell, holdout), holdout),
+            _mean(covered(ahead, cell, holdout), holdout),
         )
     else:
         first, cell = distinct_rows(holdout.before, holdout.known)
         estimate = rule(holdout.before[first], holdout.known[first])[cell]
         if rule.prior is not None:
             log_score = _mean(log_predictive(rule.prior, *_looks(holdout), rule.channel), holdout)
-            coverage = _mean(_held(*_ahead(rule, holdout, None), holdout), holdout)
+            coverage = _mean(covered(*predicted(rule, holdout), holdout), holdout)
     rmse, mae = _errors(estimate - y, holdout)
     mle_rmse, mle_mae = _errors(holdout.before / holdout.known - y, holdout)
     return Loss(
@@ -75,11 +75,11 @@ def score(
 
 def count_error(holdout: Holdout, rule: Rule, drift: Drift) -> float:
     """The RMSE of the later counts themselves, whatever is known of their exposures."""
-    ahead, cell = _ahead(rule, holdout, drift)
+    ahead, cell = predicted(rule, holdout, drift)
     return math.sqrt(_mean((ahead.mean[cell] - holdout.after) ** 2, holdout))
 
 
-def _ahead(rule: Rule, holdout: Holdout, drift: Drift | None) -> tuple[Predictive, NDArray[np.intp]]:
+def predicted(rule: Rule, holdout: Holdout, drift: Drift | None = None) -> tuple[Predictive, NDArray[np.intp]]:
     """What is predicted for every distinct first look, and which of them each pair has."""
     first, cell = distinct_rows(holdout.before, holdout.known, holdout.future)
     x, known, future = holdout.before[first], holdout.known[first], holdout.future[first]
@@ -98,15 +98,10 @@ def _log_moved(ahead: Predictive, cell: NDArray[np.intp], holdout: Holdout) -> F
     return np.concatenate(found)
 
 
-def _held(ahead: Predictive, cell: NDArray[np.intp], holdout: Holdout) -> Floats:
+def covered(ahead: Predictive, cell: NDArray[np.intp], holdout: Holdout) -> Floats:
     """1 where y lies in the predictive interval of its x, else 0; float64 [m]."""
     low, high = ahead.interval(LEVEL)
     return ((holdout.after >= low[cell]) & (holdout.after <= high[cell])).astype(np.float64)
-
-
-def covered(rule: Rule, holdout: Holdout, drift: Drift | None = None) -> Floats:
-    """1 where y lies in the predictive interval of its x, else 0; float64 [m]."""
-    return _held(*_ahead(rule, holdout, drift), holdout)
 
 
 def _looks(holdout: Holdout) -> tuple[Floats, Floats, Floats, Floats]:
