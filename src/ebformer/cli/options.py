@@ -308,10 +308,12 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def ask(question: str) -> None:
-    """Ask on a terminal and stop unless the answer is yes; elsewhere nobody could answer, and the work goes on."""
+def ask(plan: str) -> None:
+    """Tell what will take its time; on a terminal, stop unless it is meant."""
     if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
-        click.confirm(f"ebformer: {question}", abort=True, err=True)
+        click.confirm(f"ebformer: {plan}: go on?", abort=True, err=True)
+    else:
+        say(plan)
 
 
 def say(sentence: str) -> None:

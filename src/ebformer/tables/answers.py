@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,6 +18,7 @@ from ebformer.channels.base import Channel
 from ebformer.distributions import Posterior, tails
 from ebformer.drift import Drift, Earlier
 from ebformer.errors import InputError
+from ebformer.point_null import sign_error
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
 from ebformer.selection import Bar, Side, check_fdr, error, grades, lfsr, p_above, p_below, selected
@@ -145,6 +146,17 @@ class Asked:
         """The posterior's, each computed once."""
         return cache(self.posterior.interval)
 
+    @cached_property
+    def sign_error(self) -> Callable[[float], Floats]:
+        """The local false sign rates about a null, each computed once."""
+        if self.earlier:  # earlier looks move every prior, so that no share of it stays exactly at the null
+            return cache(partial(lfsr, self.posterior))
+        return cache(partial(sign_error, self.rule, self.x, self.known))
+
+    def error(self, side: Side, bar: float) -> Floats:
+        """The probability that a unit is no discovery."""
+        return self.sign_error(bar) if side == "apart" else error(self.posterior, side, bar)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -198,8 +210,17 @@ def _ranks(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
 def _selected(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
     assert wanted.fdr is not None
     side = wanted.discovery
-    errors = np.concatenate([error(each.posterior, side, wanted.bar(side)) for each in asked])
+    errors = np.concatenate([each.error(side, wanted.bar(side)) for each in asked])
     return [selected(errors, units, wanted.fdr)]
+
+
+def _about_bar(column: str, side: Side, meaning: str, probability: Callable[[Asked, float], Floats]) -> Answer:
+    return Answer(
+        (column,),
+        lambda wanted: side in wanted.bars,
+        meaning,
+        each=lambda asked, wanted: [probability(asked, wanted.bar(side))],
+    )
 
 
 ANSWERS = (
@@ -224,24 +245,24 @@ ANSWERS = (
         "the geometric mean of the {words.theta} given what was seen, and what it is below with probability 0.05, 0.95",
         each=lambda asked, wanted: [np.exp(asked.posterior.mean_log), *asked.interval(0.9)],
     ),
-    Answer(
-        ("p_above",),
-        lambda wanted: wanted.above is not None,
+    _about_bar(
+        "p_above",
+        "above",
         "the probability that the {words.theta} is above {wanted.above}",
-        each=lambda asked, wanted: [p_above(asked.posterior, wanted.bar("above"))],
+        lambda asked, bar: p_above(asked.posterior, bar),
     ),
-    Answer(
-        ("p_below",),
-        lambda wanted: wanted.below is not None,
+    _about_bar(
+        "p_below",
+        "below",
         "the probability that the {words.theta} is below {wanted.below}",
-        each=lambda asked, wanted: [p_below(asked.posterior, wanted.bar("below"))],
+        lambda asked, bar: p_below(asked.posterior, bar),
     ),
-    Answer(
-        ("lfsr",),
-        lambda wanted: wanted.null is not None,
+    _about_bar(
+        "lfsr",
+        "apart",
         "the local false sign rate, the probability that the {words.theta} is not on the side of {wanted.null} on "
         "which it seems to be",
-        each=lambda asked, wanted: [lfsr(asked.posterior, wanted.bar("apart"))],
+        lambda asked, null: asked.sign_error(null),
     ),
     Answer(
         ("selected",),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
-from ebformer.tables.columns import Columns, Role
+from ebformer.tables.columns import Columns, Role, about_booleans
 from ebformer.tables.entries import MISSING_GROUPS, Offender, means_missing
 from ebformer.tables.keys import keys, more_keys
 from ebformer.tables.observations import Distinct, numbered
@@ -41,7 +41,7 @@ class EagerTable:
     def of_units(self, columns: Columns) -> EagerTable:
         assert columns.unit is not None
         shown, channel, after = self._shown(columns, 0.0), columns.channel, columns.of_units
-        by = [numbered(self._texts(name)) for name in (columns.unit, columns.look, columns.group) if name is not None]
+        by = [numbered(self.texts(name)) for name in (columns.unit, columns.look, columns.group) if name is not None]
         _, which = distinct_rows(*by)
         _, first, unit = np.unique(which, return_index=True, return_inverse=True)
         order = np.argsort(np.argsort(first))[unit]  # units in the order of their first rows
@@ -88,7 +88,7 @@ class EagerTable:
         name = columns.role(role)
         assert name is not None
         entry = self.frame[name][int(at[0])]
-        if isinstance(entry, int) and np.isinf(_number(entry)):
+        if type(entry) is int and np.isinf(_number(entry)):
             entry = _number(entry)  # hundreds of digits would tell a reader no more
         return Offender(entry, int(at[0]) + 1, at.size)
 
@@ -125,18 +125,21 @@ class EagerTable:
         """What every row shows."""
         x = self._numbers(columns.x)
         known = self._numbers(columns.known) if isinstance(columns.known, str) else np.full(x.shape, columns.constant)
-        group = None if columns.group is None else self._texts(columns.group)
+        group = None if columns.group is None else self.texts(columns.group)
         one_each, more = np.broadcast_to(np.int64(1), x.shape), more_keys(columns, self._numbers, width)
         return Distinct(group, *keys(columns.channel, x, known, width), one_each, more)
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
         column = self.frame[name]
+        if column.dtype == nw.Boolean():
+            raise about_booleans(name)
         if column.dtype.is_numeric() and not column.dtype.is_decimal() and column.null_count() == 0:
             return np.asarray(column.to_numpy(), dtype=np.float64)
         entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
         return np.array([np.nan if missing else _number(entry) for entry, missing in entries], dtype=np.float64)
 
-    def _texts(self, name: str) -> NDArray[np.object_]:
+    def texts(self, name: str) -> NDArray[np.object_]:
+        """The entries of a column as text, None where one is missing: the names of groups and units."""
         column = self.frame[name]
         texts = np.empty(len(column), dtype=object)
         entries = zip(map(str, column.to_list()), column.is_null().to_list(), strict=True)
@@ -152,6 +155,8 @@ def _number(entry: Any) -> float:
     """
     if isinstance(entry, str) and means_missing(entry):
         return np.nan
+    if isinstance(entry, bool | np.bool_):  # as in a file, where true is text
+        return -np.inf
     try:
         return float(entry)
     except OverflowError:

@@ -41,7 +41,7 @@ def complaint(columns: Columns, role: Role, offender: Offender) -> InputError:
     >>> print(complaint(Columns("x"), "x", Offender("1,234")))
     x is '1,234': write numbers with a decimal point, or between semicolons all with a comma, no thousands separators
     >>> print(complaint(Columns("goals", "games"), "known", Offender(-1, 7, 42)))
-    row 7: games is -1: give positive finite numbers, so correct or drop that row (and 41 more rows)
+    row 7: games is -1: give positive numbers from 1e-50 to 1e50, so correct or drop that row (and 41 more rows)
     """
     where = "" if offender.row is None else f"row {offender.row}: "
     others = offender.rows - 1
