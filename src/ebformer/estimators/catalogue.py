@@ -23,6 +23,7 @@ CLASSICAL = {
     "npmle": "npmle.estimator.Npmle",
     "npmle-em": "npmle_em.NpmleEm",
     "npmle-smooth": "npmle_smooth.NpmleSmooth",
+    "newton": "newton.Newton",
     "minimax": "minimax.Minimax",
     "gamma": "gamma.Gamma",
     "gamma-mixture": "gamma_mixture.GammaMixture",
