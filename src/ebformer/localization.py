@@ -110,7 +110,7 @@ def _bounds(tally: Tally, x: float, known: float, level: float) -> tuple[float, 
 
 def band(tally: Tally, x: float, known: float, level: float) -> Band:
     """|F_G - F_n| <= sqrt(log(2 / (1 - level)) / (2 n)) as rows, on a grid that is finest around x."""
-    channel, equal = tally.channel, tally.common is not None
+    equal = tally.common is not None
     few = tally if equal else coarsened(tally, KNOWN)
     order = np.argsort(few.channel.mle(few.x, few.known), kind="stable")
     raw, share = few.channel.mle(few.x, few.known)[order], (few.multiplicity / few.n)[order]

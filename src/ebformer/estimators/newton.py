@@ -1,4 +1,4 @@
-"""Newton's recursive estimator of the prior, for streams: each unit is seen once, and the rule takes more at any time."""
+"""Newton's recursive estimator of the prior, for streams: each unit is seen once, and more may come at any time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from ebformer.tally import Tally
 DECAY = 0.55
 """Unit i counts for about i^-DECAY: the recursion finds the prior where this lies between 1/2 and 1."""
 LARGEST = 0.25
-"""Steps of units that are dealt out evenly are no larger."""
+"""Steps of units that are dealt out evenly are no larger, unless that would take more steps than units."""
 RECENT = 3.0
 """Later looks at the prior weigh more in the average of all: the first so many units have a share n^-RECENT of it."""
 
 FEW, FINEST = 512, 2.0**-5
-"""So many distinct observations are taken in at a time: more are moved together, by this share of their noise at first."""
+"""So many distinct observations are taken in at a time; more are moved together, at first by this share of their
+noise."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def clock(units: float) -> float:
 def dealt_evenly(kernel: Floats, share: Floats, weights: Floats, seen: int, units: int) -> Floats:
     """The weights [1, k] after `units` units, every step taking the same share [u] of all observations."""
     time, w = clock(seen + units) - clock(seen), weights[0]
-    steps = int(np.ceil(time / -np.log1p(-LARGEST)))
+    steps = min(int(np.ceil(time / -np.log1p(-LARGEST))), units)
     step = -np.expm1(-time / steps)
     for _ in range(steps):
         w = w * ((1.0 - step) + step * ((share / (kernel @ w)) @ kernel))

@@ -207,6 +207,9 @@ def likeliest(observed: Observed, width: float, tolerance: float) -> Smooth:
     >>> found.centres.round(2).tolist(), found.weights.round(2).tolist(), found.gap <= 1e-9
     ([0.93, 12.0], [0.8, 0.2], True)
     """
+    if observed.low == observed.high:
+        centre = observed.centres(np.array([observed.low]))
+        return Smooth(centre, np.ones(1), float(observed.q @ observed.log_density(centre, width)[:, 0]), 0.0, 0)
     lattice, q = Lattice.of(observed, width), observed.q
     columns, size = lattice.columns, lattice.lattice.size
     move: Any = slide
