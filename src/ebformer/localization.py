@@ -104,7 +104,7 @@ def _bounds(tally: Tally, x: float, known: float, level: float) -> tuple[float, 
             )
         if done.status != 0:
             raise InputError(f"the bounds at x = {x:g} were not found: {done.message}")
-        ends.append(centre + sign * scale * float(done.fun))
+        ends.append(centre + sign * scale * float(done.fun or 0.0))
     return ends[0], ends[1]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebformer.binning import coarsened
 from ebformer.channels.base import Channel
@@ -134,8 +135,8 @@ class NewtonRule(BayesRule):
         if not (theta.shape == average.shape and weights.ndim == 2 and weights.shape[1:] == theta.shape):
             raise ValueError("theta, weights and average")
         prior = GridPrior(theta, average / average.sum(), common["channel"])
-        state = {"seen": int(content["seen"]), "shuffled": bool(content["shuffled"])}
-        return cls(mixing=prior, theta=theta, weights=weights, average=average, **state, **common)
+        common |= {"seen": int(content["seen"]), "shuffled": bool(content["shuffled"])}
+        return cls(mixing=prior, theta=theta, weights=weights, average=average, **common)
 
 
 def grid(tally: Tally, nodes: int) -> Floats:
@@ -144,7 +145,8 @@ def grid(tally: Tally, nodes: int) -> Floats:
     low, high = float(raw.min()), float(raw.max())
     if low == high:
         return np.array([low])
-    theta = channel.at_coordinate(np.linspace(channel.coordinate(low), channel.coordinate(high), nodes))
+    first, last = (float(u) for u in channel.coordinate(np.array([low, high])))
+    theta = channel.at_coordinate(np.linspace(first, last, nodes))
     theta[0], theta[-1] = low, high
     return theta
 
@@ -180,7 +182,7 @@ def widened(
 def likelihood(tally: Tally, theta: Floats) -> Floats:
     """p(x | theta) [u, k], each row divided by its largest entry."""
     distance = tally.channel.deviance(tally.x[:, None], theta, tally.known[:, None])
-    return np.exp(distance.min(axis=1, keepdims=True) - distance)
+    return np.asarray(np.exp(distance.min(axis=1, keepdims=True) - distance))
 
 
 def clock(units: float) -> float:
@@ -198,7 +200,7 @@ def dealt_evenly(kernel: Floats, share: Floats, weights: Floats, seen: int, unit
     return np.asarray(w / w.sum())[None]
 
 
-def one_by_one(kernel: Floats, multiplicity: Floats, weights: Floats, seen: int) -> Floats:
+def one_by_one(kernel: Floats, multiplicity: NDArray[np.int64], weights: Floats, seen: int) -> Floats:
     """The weights [permutations, k] after each has taken the units one by one, in an order of its own."""
     units, w = np.repeat(np.arange(multiplicity.size), multiplicity), weights.copy()
     orders = [np.random.default_rng([seen, each]).permutation(units) for each in range(len(w))]

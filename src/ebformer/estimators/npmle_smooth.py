@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
@@ -66,7 +66,7 @@ def smooth_npmle(tally: Tally) -> tuple[AnyPrior, Convergence]:
         return Prior([tally.mean], [1.0]), Convergence(0.0, 0, True, MEANING)
     width, tolerance = chosen_width(tally), min(1e-6, 0.01 / tally.n)
     found = likeliest(Observed.of(coarsened(tally, MANY)), width, tolerance)
-    family = FAMILIES[channel.conjugate or ""]
+    family: Any = FAMILIES[channel.conjugate or ""]
     parts = family(*channel.around(found.centres, np.full(found.centres.size, width)).parameters())
     evidence = Convergence(found.gap, found.rounds, found.gap <= tolerance, MEANING)
     return ConjugateMixture(parts, found.weights), evidence

@@ -127,7 +127,7 @@ def drawn(world: World, priors: int, seed: int, size: int) -> Draws:
         some = slice(start, min(start + AT_ONCE, priors))
         batch = world.draw_many(rng, some.stop - start)
         u = POISSON.coordinate(batch.atoms)
-        nodes = CELL * np.arange(int(u.max() / CELL) + 3)
+        nodes = CELL * np.arange(int(u.max() / CELL) + 3, dtype=np.float64)
         theta = POISSON.at_coordinate(nodes)
         low = np.minimum((u / CELL).astype(np.intp), nodes.size - 2)
         upper = (batch.atoms - theta[low]) / (theta[low + 1] - theta[low])
