@@ -31,6 +31,13 @@ LEFT_OUT = {
     "ebformer.tables.frames", "ebformer.tables.saved_fit", "ebformer.tables.shrink", "ebformer.channels.hyperprior",
 }  # fmt: skip
 """What the page has no use for: to call it is an error, to import it is not."""
+CHANGED = {"ebformer.tables.observations": ("LIMIT = 30_000", "LIMIT = 6_000")}
+"""Numbers that are others in the page: it answers in bins sooner, since a person waits."""
+LOOP_FORMULAS = {
+    "add": "{a} + {b}", "sub": "{a} - {b}", "mul": "{a} * {b}", "div": "{a} / {b}", "lt": "{a} < {b} ? 1 : 0",
+    "le": "{a} <= {b} ? 1 : 0", "gt": "{a} > {b} ? 1 : 0", "ge": "{a} >= {b} ? 1 : 0", "eq": "{a} === {b} ? 1 : 0",
+    "divide": "{a} / {b}", "maximum": "{a} !== {a} || {a} > {b} ? {a} : {b}", "minimum": "{a} !== {a} || {a} < {b} ? {a} : {b}",
+}  # fmt: skip
 KERNELS = ("attention", "mlp", "near_block", "em_steps", "em_track", "all_blocks")
 LOOPS = ("loops_em_steps", "reweigh", "expand", "newton_step")
 SPECIAL = (
@@ -55,6 +62,9 @@ def modules(start: str) -> dict[str, str]:
         if name in found or name in LEFT_OUT or not module_path(name).exists():
             return
         found[name] = module_path(name).read_text(encoding="utf-8")
+        if name in CHANGED:
+            assert CHANGED[name][0] in found[name], f"{name} has no {CHANGED[name][0]}: say in CHANGED what it has"
+            found[name] = found[name].replace(*CHANGED[name])
         for node in ast.walk(ast.parse(found[name])):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ebformer"):
                 visit(node.module)
@@ -94,9 +104,26 @@ def native() -> bytes:
         return linked.read_bytes()
 
 
+def with_loops(runtime: str) -> str:
+    """numpy.js with a loop of its own for every common operator: a formula is ten times as fast as a call."""
+    body = re.search(r"  function elementwise\((.*?)\) \{\n(.*?)\n  \}\n", runtime, re.DOTALL)
+    assert body is not None
+    made = []
+    for name, formula in LOOP_FORMULAS.items():
+        written = re.sub(
+            r"= f\(([^,()]+(?:\[[^\]]*\])?), ([^,()]+(?:\[[^\]]*\])?)\);",
+            lambda found, formula=formula: f"= {formula.format(a=found[1], b=found[2])};",
+            body[2],
+        )
+        assert "f(" not in written.replace("steps_in(", "").replace("room_of(", "")
+        made.append(f"{name}({body[1]}) {{\n{written}\n}}")
+    return runtime.replace("const loops = {};", "const loops = {" + ",\n".join(made) + "};")
+
+
 def engine() -> str:
     """The package in JavaScript, without its weights and its compiled part: `start` takes these."""
-    runtime = [(HERE / "runtime" / name).read_text(encoding="utf-8") for name in ("python.js", "numpy.js", "libraries.js")]
+    files = (HERE / "runtime" / name for name in ("python.js", "numpy.js", "libraries.js"))
+    runtime = [with_loops(text) if "const loops" in text else text for text in (file.read_text("utf-8") for file in files)]
     translations = [
         f'$.sources.set("{name}",{translated(text, name, module_path(name).name == "__init__.py")});'
         for name, text in modules("walk").items()

@@ -20,20 +20,16 @@ import ebformer.estimators.npmle.estimator
 import ebformer.estimators.priorformer
 import ebformer.estimators.robbins  # noqa: F401  methods are found by name
 from ebformer.binning import distinct_rows
-from ebformer.channels import channel_named
 from ebformer.estimators.catalogue import find
 from ebformer.prior import ConjugatePrior, Prior
-from ebformer.ranking import cells, expected_rank
-from ebformer.tables.answers import Asked, Wanted
+from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, Role, check_unambiguous
 from ebformer.tables.entries import Offender, means_missing
 from ebformer.tables.fit import Fit, fit_table
 from ebformer.tables.keys import keys
-from ebformer.tables.observations import Distinct, Observations, observe
-from ebformer.tables.remarks import about_repeats, remarks
+from ebformer.tables.observations import Distinct, observe
+from ebformer.tables.remarks import about_few_rows, about_repeats, about_rules
 
-LEADERS = 20
-"""How many units the page ranks."""
 CURVE = 240
 """Points of the curve of a prior."""
 
@@ -100,10 +96,9 @@ def answered(table: TextTable, named: dict[str, Any], method: str, level: float)
     known = table.number(columns.known) if isinstance(columns.known, str) else np.full(x.shape, columns.constant)
     answers = {"x": x, "known": known, "raw": channel.mle(x, known)}
     answers |= {name: np.asarray(values, dtype=np.float64)[which] for name, values in found.items()}
-    ranks = ranked(fit, observations)
-    if ranks is not None:
-        answers["expected_rank"] = ranks[which]
-    said = about_repeats(table, columns) + remarks(fit, observations, estimator)
+    remark = estimator.remark_on(channel)
+    said = about_repeats(table, columns) + ([] if remark is None else [remark])
+    said += about_few_rows(observations) + about_rules(fit, None)
     return {
         "answers": answers,
         "remarks": said,
@@ -111,19 +106,6 @@ def answered(table: TextTable, named: dict[str, Any], method: str, level: float)
         "pooled": fit.mean,
         "distinct": int(observations.keys.rows.size),
     }
-
-
-def ranked(fit: Fit, observations: Observations) -> NDArray[np.float64] | None:
-    """The expected rank of every distinct observation, 1 for the highest theta; None without a posterior."""
-    rule = fit.rules[None]
-    if rule.prior is None:
-        return None
-    posteriors = [
-        Asked(rule, observations.x[at], observations.known[at]).posterior
-        for at in np.array_split(np.arange(observations.x.size), -(-observations.x.size // 512))
-    ]
-    units = observations.keys.rows
-    return expected_rank(cells(posteriors, units), units)
 
 
 def curve(fit: Fit, low: float, high: float) -> dict[str, Any] | None:
@@ -137,8 +119,3 @@ def curve(fit: Fit, low: float, high: float) -> dict[str, Any] | None:
         theta = np.linspace(min(low, float(ends[0])), max(high, float(ends[1])), CURVE)
         return {"kind": "curve", "theta": theta, "above": law.exceeds(theta)}
     return None
-
-
-def refused(channel: str, x: Any, known: Any) -> NDArray[np.bool_]:
-    """Which drawn observations cannot be used; none should be."""
-    return ~channel_named(channel).usable(x, known)

@@ -112,11 +112,12 @@
       const named = args[args.length - 1] instanceof Keywords ? Object.fromEntries(args.pop().entries) : {};
       if (args.every(each => typeof each === "number")) return f(...args);
       const parts = np.broadcast_arrays(...args), data = new Float64Array(parts[0].size), target = named.out ? named.out.data : data;
-      for (let i = 0; i < data.length; i++) if (!named.where || named.where.data[i] || named.where === true) target[i] = f(...parts.map(part => part.data[i]));
+      const [a, b, c] = parts.map(part => part.data), where = named.where && named.where.data;
+      for (let i = 0; i < data.length; i++) if (!where || where[i]) target[i] = c ? f(a[i], b[i], c[i]) : f(a[i], b[i]);
       return named.out || new NdArray(data, parts[0].shape, $.dtypes.f8);
     }, [], true);
   };
-  for (const name of ["gammainc", "gammaincc", "gammaincinv", "betainc", "betaincc", "betaincinv"]) several(name, (...args) => heap.native[name](...args));
+  for (const name of ["gammainc", "gammaincc", "gammaincinv", "betainc", "betaincc", "betaincinv"]) several(name, (a, b, c) => heap.native[name](a, b, c));
   several("xlogy", (x, y) => x === 0 && y === y ? 0 : x * Math.log(y));
   several("polygamma", (n, x) => heap.native.trigamma(x));
   several("binom", (n, k) => { let r = 1; for (let i = 1; i <= k; i++) r *= (n - k + i) / i; return Math.round(r); });

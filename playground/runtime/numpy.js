@@ -15,7 +15,7 @@
 
   class NdArray {
     constructor(data, shape, dtype) { this.data = data; this.shape = shape instanceof Tuple ? shape : tuple(shape); this.dtype = dtype; }
-    get size() { return this.data.length; }
+    get size() { return product(this.shape); }
     get ndim() { return this.shape.length; }
     get T() { return this.transpose(); }
     get flags() { return {}; }
@@ -42,6 +42,7 @@
       if (axes.length === 1 && Array.isArray(axes[0])) axes = axes[0];
       if (!axes.length) axes = this.shape.map((_, i) => this.ndim - 1 - i);
       if (this.ndim < 2) return this;
+      if (this.ndim === 2 && axes[0] === 1) return new Transposed(this);
       const steps = strides(this.shape), shape = axes.map(axis => this.shape[axis]), data = room_of(this.dtype, this.size);
       walk(shape, [axes.map(axis => steps[axis])], (i, from) => { data[i] = this.data[from]; });
       return new NdArray(data, shape, this.dtype);
@@ -61,6 +62,20 @@
     fill(value) { this.data.fill(value); return null; }
     view() { return this; }
   }
+  // A matrix on its side, laid out when its numbers are asked for: products take it as it is.
+  class Transposed extends NdArray {
+    constructor(source) { super(null, [source.shape[1], source.shape[0]], source.dtype); this.source = source; }
+    get data() {
+      if (this.laid === undefined) {
+        const [n, m] = this.shape, x = this.source.data, data = room_of(this.dtype, n * m);
+        for (let i = 0; i < n; i++) for (let j = 0; j < m; j++) data[i * m + j] = x[j * n + i];
+        this.laid = data;
+      }
+      return this.laid;
+    }
+    set data(value) { if (value !== null) this.laid = value; }
+  }
+  Transposed.$native = true;
   NdArray.$native = true;
   NdArray.$test = is;
   for (const [name, names] of Object.entries({ sum: ["axis", "keepdims", "dtype"], prod: ["axis"], max: ["axis", "keepdims"], min: ["axis", "keepdims"], mean: ["axis", "keepdims"], any: ["axis"], all: ["axis"], argmax: ["axis"], argmin: ["axis"], clip: ["min", "max"], astype: ["dtype", "copy"], round: ["decimals"] }))
@@ -148,7 +163,7 @@
     if (name === "div" && (dtype === i8 || dtype === b1)) dtype = f8;
     if (name === "pow" && dtype === i8 && !(is(b) ? b.data.every(x => x >= 0) : b >= 0)) dtype = f8;
     if (dtype === b1 && name in { sub: 1, mul: 1, add: 1 }) return elementwise(formulas[{ add: "or", mul: "and", sub: "xor" }[name]], a, b, b1);
-    return elementwise(formulas[name], a, b, dtype);
+    return (loops[name] || elementwise)(formulas[name], a, b, dtype);
   }
   function broadcast(...shapes) {
     const dims = Math.max(...shapes.map(shape => shape.length)), result = new Array(dims).fill(1);
@@ -179,13 +194,20 @@
       return new NdArray(data, a.shape, dtype);
     }
     const shape = broadcast(a.shape, b.shape), data = out || room_of(dtype, product(shape));
+    if (shape.length === 2) {
+      const [n, m] = shape, [ar, ac] = steps_in(a.shape, shape), [br, bc] = steps_in(b.shape, shape);
+      for (let i = 0, o = 0; i < n; i++) for (let j = 0, p = i * ar, q = i * br; j < m; j++, o++, p += ac, q += bc) data[o] = f(x[p], y[q]);
+      return new NdArray(data, shape, dtype);
+    }
     walk(shape, [steps_in(a.shape, shape), steps_in(b.shape, shape)], (i, p, q) => { data[i] = f(x[p], y[q]); });
     return new NdArray(data, shape, dtype);
   }
+  // LOOPS: build.py writes a copy of `elementwise` for every common operator, with its formula in the place of f.
+  const loops = {};
   function inplace(name, a, b) {
     if (name === "matmul") return operator(name, a, b);
     if (Array.isArray(b)) b = array(b);
-    elementwise(formulas[name], a, is(b) && !alike(a.shape, b.shape) ? np.broadcast_to(b, a.shape) : b, a.dtype, a.data);
+    (loops[name] || elementwise)(formulas[name], a, is(b) && !alike(a.shape, b.shape) ? np.broadcast_to(b, a.shape) : b, a.dtype, a.data);
     return a;
   }
   const unary = (a, f, dtype) => {
@@ -230,7 +252,8 @@
   function argbest(a, axis, better) {
     if (axis == null) { let best = 0; for (let i = 1; i < a.size; i++) if (better(a.data[i], a.data[best])) best = i; return best; }
     const [at, outer, n, inner] = along(a, axis), data = new Float64Array(outer * inner), x = a.data;
-    for (let o = 0; o < outer; o++) for (let i = 0; i < inner; i++) {
+    if (a.dtype === b1 && inner === 1) for (let o = 0; o < outer; o++) { const first = x.indexOf(better(1, 0) ? 1 : 0, o * n) - o * n; data[o] = first >= 0 && first < n ? first : 0; }
+    else for (let o = 0; o < outer; o++) for (let i = 0; i < inner; i++) {
       let best = 0;
       for (let k = 1; k < n; k++) if (better(x[(o * n + k) * inner + i], x[(o * n + best) * inner + i])) best = k;
       data[o * inner + i] = best;
@@ -305,6 +328,18 @@
       const [start, , count] = index.over(a.shape[0]), size = a.size / (a.shape[0] || 1);
       return new NdArray(a.data.subarray(start * size, (start + count) * size), [count, ...a.shape.slice(1)], a.dtype);
     }
+    if (index instanceof Tuple && index.every(each => each === null || each === Ellipsis || (each instanceof Slice && each.start === null && each.stop === null && each.step === null))) {
+      const after = index.indexOf(Ellipsis) < 0 ? 0 : index.length - 1 - index.indexOf(Ellipsis), last = index.slice(index.length - after).filter(each => each !== null).length; // only axes of length 1 are added
+      const shape = [];
+      let axis = 0;
+      for (const each of index) {
+        if (each === null) shape.push(1);
+        else if (each === Ellipsis) while (axis < a.ndim - last) shape.push(a.shape[axis++]);
+        else shape.push(a.shape[axis++]);
+      }
+      while (axis < a.ndim) shape.push(a.shape[axis++]);
+      return new NdArray(a.data, shape, a.dtype);
+    }
     const { shape, at } = places(a, index), x = a.data;
     if (shape.length === 0) return a.at(at[0]);
     const data = room_of(a.dtype, at.length);
@@ -337,8 +372,14 @@
       }
       return np.stack(parts).reshape([...b.shape.slice(0, n - 2), ...parts[0].shape]);
     }
-    const [m, k] = left, n = b.ndim === 1 ? 1 : b.shape[1], x = a.data, y = b.data, data = new dtype.room(m * n), sums = new Float64Array(n);
+    const [m, k] = left, n = b.ndim === 1 ? 1 : b.shape[1], x = a.data, data = new dtype.room(m * n), sums = new Float64Array(n);
     if (k !== b.shape[0]) throw error("ValueError", `@ of shapes (${a.shape}) and (${b.shape})`);
+    if (b instanceof Transposed && b.laid === undefined) {
+      const z = b.source.data;
+      for (let i = 0; i < m; i++) for (let j = 0; j < n; j++) { let total = 0; for (let c = 0, p = i * k, q = j * k; c < k; c++) total += x[p + c] * z[q + c]; data[i * n + j] = total; }
+      return new NdArray(data, [...(a.ndim === 1 ? [] : a.shape.slice(0, -1)), n], dtype);
+    }
+    const y = b.data;
     for (let i = 0; i < m; i++) {
       if (n === 1) { let total = 0; for (let c = 0; c < k; c++) total += x[i * k + c] * y[c]; data[i] = total; continue; }
       sums.fill(0);
@@ -382,7 +423,7 @@
         for (let i = 0; i < out.size; i++) if (where.data[i]) out.data[i] = found.data[i];
         return out;
       }
-      const found = elementwise(f, a, b, dtype, out && out.data);
+      const found = (loops[name] || elementwise)(f, a, b, dtype, out && out.data);
       return out || found;
     });
   for (const [name, op] of Object.entries({ add: "add", subtract: "sub", multiply: "mul", power: "pow", equal: "eq", less: "lt", less_equal: "le", greater: "gt", greater_equal: "ge", bitwise_and: "and", bitwise_or: "or" }))
@@ -438,8 +479,13 @@
     a = asarray(a); shape = shaped(shape);
     if (alike(a.shape, shape)) return a;
     broadcast(a.shape, shape);
-    const data = room_of(a.dtype, product(shape));
-    walk(shape, [steps_in(a.shape, shape)], (i, p) => { data[i] = a.data[p]; });
+    const data = room_of(a.dtype, product(shape)), x = a.data;
+    if (a.ndim <= 1 || a.shape.length < shape.length && product(shape) % a.size === 0 && alike(a.shape, shape.slice(-a.ndim))) { // repeated as a whole, or one number
+      if (x.length === 1) data.fill(x[0]);
+      else for (let o = 0; o < data.length; o += x.length) for (let i = 0; i < x.length; i++) data[o + i] = x[i];
+      return new NdArray(data, shape, a.dtype);
+    }
+    walk(shape, [steps_in(a.shape, shape)], (i, p) => { data[i] = x[p]; });
     return new NdArray(data, shape, a.dtype);
   });
   add("broadcast_arrays", [], (...arrays) => { arrays = arrays.map(each => asarray(each)); const shape = broadcast(...arrays.map(each => each.shape)); return arrays.map(each => np.broadcast_to(each, shape)); });
@@ -492,8 +538,13 @@
     const parts = [asarray(condition), asarray(x), asarray(y)];
     const dtype = is(x) && is(y) ? common(x, y) : is(x) ? (y === null ? O : common(x, simple(y))) : is(y) ? (x === null ? O : common(simple(x), y)) : parts[1].dtype === O || parts[2].dtype === O ? O : parts[1].dtype === b1 && parts[2].dtype === b1 ? b1 : f8;
     if (parts.every(part => part.ndim === 0)) return parts[parts[0].data[0] ? 1 : 2].at(0);
-    const shape = broadcast(...parts.map(part => part.shape)), [c, a, b] = parts.map(part => part.size === 1 ? null : np.broadcast_to(part, shape).data);
-    const [c0, a0, b0] = parts.map(part => part.at(0)), data = room_of(dtype, product(shape));
+    const shape = broadcast(...parts.map(part => part.shape)), data = room_of(dtype, product(shape));
+    if (shape.length <= 2 && dtype !== O && parts[0].dtype !== O) {
+      const [n, m] = shape.length === 2 ? shape : [1, shape[0]], [[cr, cc], [ar, ac], [br, bc]] = parts.map(part => steps_in(part.shape, [n, m])), [c, a, b] = parts.map(part => part.data);
+      for (let i = 0, o = 0; i < n; i++) for (let j = 0; j < m; j++, o++) data[o] = c[i * cr + j * cc] ? a[i * ar + j * ac] : b[i * br + j * bc];
+      return new NdArray(data, shape, dtype);
+    }
+    const [c, a, b] = parts.map(part => part.size === 1 ? null : np.broadcast_to(part, shape).data), [c0, a0, b0] = parts.map(part => part.at(0));
     for (let i = 0; i < data.length; i++) data[i] = (c ? c[i] : c0) ? (a ? a[i] : a0) : (b ? b[i] : b0);
     return new NdArray(data, shape, dtype);
   });
@@ -538,6 +589,17 @@
   });
   add("unique", ["a", "return_index", "return_inverse", "return_counts", "axis"], (a, index, inverse, counts, axis) => {
     a = asarray(a);
+    if (axis == null && a.dtype !== O) {
+      const x = a.data, seen = new Map();
+      for (let i = 0; i < x.length; i++) if (!seen.has(x[i])) seen.set(x[i], i);
+      const sorted = Float64Array.from(seen.keys()).sort(), n = sorted.length, first = new Float64Array(n), values = room_of(a.dtype, n), result = [new NdArray(values, [n], a.dtype)];
+      for (let k = 0; k < n; k++) { first[k] = seen.get(sorted[k]); values[k] = sorted[k]; seen.set(sorted[k], k); }
+      const which = inverse || counts ? Float64Array.from(x, value => seen.get(value)) : null;
+      if (index) result.push(new NdArray(first, [n], i8));
+      if (inverse) result.push(new NdArray(which, a.shape, i8));
+      if (counts) { const many = new Float64Array(n); for (const w of which) many[w]++; result.push(new NdArray(many, [n], i8)); }
+      return result.length > 1 ? tuple(result) : result[0];
+    }
     const columns = axis === 1 ? Array.from(a, each => each.data) : [a.data], order = ordered([...columns].reverse()), first = [], which = new Float64Array(order.length);
     const equal = (i, j) => columns.every(c => c[i] === c[j] || (c[i] !== c[i] && c[j] !== c[j]));
     order.forEach((at, k) => { if (k === 0 || !equal(at, order[k - 1])) first.push(at); which[at] = first.length - 1; });

@@ -506,7 +506,7 @@ const $ = (() => {
   };
   methods.bool = methods.float;
 
-  const tuple = items => Tuple.from(items);
+  const tuple = items => { const made = new Tuple(items.length); for (let i = 0; i < items.length; i++) made[i] = items[i]; return made; };
   const compare = (a, b) => truth(operators.lt(a, b)) ? -1 : truth(operators.lt(b, a)) ? 1 : 0;
   const parse_float = text => {
     const trimmed = text.replace(spaced, "");
