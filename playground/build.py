@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import hashlib
 import os
 import re
 import runpy
@@ -28,7 +29,7 @@ REPLACED = {"walk": HERE / "walk.py", "ebformer.networks.zoo": HERE / "zoo.py"}
 LEFT_OUT = {
     "ebformer.atomic", "ebformer.check", "ebformer.drift", "ebformer.estimators.full_bayes", "ebformer.pooling",
     "ebformer.estimators.pretrained", "ebformer.estimators.unseen_zeros", "ebformer.networks.libraries",
-    "ebformer.tables.frames", "ebformer.tables.saved_fit", "ebformer.tables.shrink", "ebformer.channels.hyperprior",
+    "ebformer.tables.duck", "ebformer.tables.frames", "ebformer.tables.saved_fit", "ebformer.tables.shrink", "ebformer.channels.hyperprior",
 }  # fmt: skip
 """What the page has no use for: to call it is an error, to import it is not."""
 CHANGED = {"ebformer.tables.observations": ("LIMIT = 30_000", "LIMIT = 6_000")}
@@ -140,7 +141,9 @@ def page() -> str:
         "NATIVE": base64.b64encode(native()).decode(),
         "WEIGHTS": base64.b64encode(WEIGHTS.read_bytes()).decode(),
     }
-    parts["ENGINE"] = parts["ENGINE"].replace("</script", "<\\/script")
+    parts["SCRIPT"] = "\n".join([parts["ENGINE"], parts["PAGE"]]).replace("</script", "<\\/script")
+    for name in ("SCRIPT", "STYLE"):
+        parts[f"{name}_HASH"] = base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode()
     template = (HERE / "page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
 

@@ -29,19 +29,73 @@ const ebformer = {
     }
     return new $.NdArray(found, [texts.length], $.dtypes.f8);
   },
-  // An `Error` whose message is the package's own sentence, for what it refuses.
-  table(names, entries) {
-    return $.call(this.walk.TextTable, names, entries, (texts, missing) => this.read(texts, missing));
+  // A file, or what was pasted: columns of texts by name. What cannot be read gets the sentence of the command line.
+  opened(bytes, name) {
+    return asked(() => {
+      const magic = String.fromCharCode(...bytes.subarray(0, 4));
+      let text;
+      try { text = new TextDecoder("utf-8", { fatal: true }).decode(bytes); } catch { text = null; }
+      const cut = text === null ? 0 : text.search(/\r\n|\n|\r/), first = text === null ? "x" : cut < 0 ? text : text.slice(0, cut);
+      const delimiter = $.call(this.walk.layout, name, magic, first, text === null ? [] : [text.slice(first.length, 100000)]);
+      if (text === null) $.call(this.walk.bad_encoding, name);
+      const rows = this.rows(text, delimiter, name), header = rows.shift();
+      const entries = header.map((_, i) => rows.map(row => row[i]));
+      return { header, table: this.table(header, entries, delimiter), entries };
+    });
   },
-  answered(table, named, method, level) {
-    try {
-      const found = $.call(this.walk.answered, table, new $.Dict(Object.entries(named)), method, level);
-      return plain(found);
-    } catch (thrown) {
-      const refused = $.isinstance(thrown, $.imported("ebformer.errors", "EbformerError"));
-      throw refused ? Object.assign(new Error($.str(thrown)), { refused: true }) : thrown instanceof Error ? thrown : Object.assign(new Error($.type(thrown).$title + ": " + $.str(thrown)), { stack: thrown.stack });
+  // The entries of every line; between quotation marks a delimiter or the end of a line is one more letter.
+  rows(text, delimiter, name) {
+    const rows = [], n = text.length, mark = delimiter.charCodeAt(0);
+    let at = 0, line = 1, width = 0;
+    while (at < n) {
+      const row = [], begun = line;
+      for (let more = true; more;) {
+        let entry;
+        if (text.charCodeAt(at) === 34) {
+          entry = "";
+          for (at++; ; at++) {
+            const quote = text.indexOf('"', at);
+            if (quote < 0) $.call(this.walk.open_quote, name, begun);
+            entry += text.slice(at, quote);
+            at = quote + 1;
+            if (text.charCodeAt(at) !== 34) break;
+            entry += '"';
+          }
+          for (const letter of entry) if (letter === "\n") line++;
+          while (at < n && text.charCodeAt(at) !== mark && text.charCodeAt(at) !== 10 && text.charCodeAt(at) !== 13) entry += text[at++];
+        } else {
+          const start = at;
+          for (let c; at < n && (c = text.charCodeAt(at)) !== mark && c !== 10 && c !== 13;) at++;
+          entry = text.slice(start, at);
+        }
+        row.push(entry);
+        more = at < n && text.charCodeAt(at) === mark;
+        if (more) at++;
+      }
+      if (text.charCodeAt(at) === 13) at++;
+      if (text.charCodeAt(at) === 10) at++;
+      line++;
+      if (row.length === 1 && row[0] === "" && width !== 1) continue; // a blank line
+      if (width === 0) width = row.length;
+      if (row.length !== width) $.call(this.walk.bad_line, name, begun, row.length, width);
+      rows.push(row);
     }
+    return rows;
   },
+  table(names, entries, delimiter) {
+    const made = $.call(this.walk.TextTable, names, entries, (texts, missing) => this.read(texts, missing));
+    if (delimiter === ";") $.call_method(made, "between_semicolons");
+    return made;
+  },
+  answered: (table, named, method, level) => asked(() => plain($.call(ebformer.walk.answered, table, new $.Dict(Object.entries(named)), method, level))),
+};
+// What the package refuses becomes an `Error` with the package's own sentence.
+const asked = question => {
+  try { return question(); } catch (thrown) {
+    if (thrown instanceof Error) throw thrown;
+    const refused = $.isinstance(thrown, $.imported("ebformer.errors", "EbformerError"));
+    throw Object.assign(new Error((refused ? "" : $.type(thrown).$title + ": ") + $.str(thrown)), { refused, stack: thrown.stack });
+  }
 };
 const plain = value => value instanceof $.Dict ? Object.fromEntries(value.entries().map(([key, each]) => [key, plain(each)]))
   : $.is_array(value) ? value.data : Array.isArray(value) ? Array.from(value, plain) : value;

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,27 @@ import ebformer.estimators.npmle.estimator
 import ebformer.estimators.priorformer
 import ebformer.estimators.robbins  # noqa: F401  methods are found by name
 from ebformer.binning import distinct_rows
+from ebformer.errors import InputError
 from ebformer.estimators.catalogue import find
 from ebformer.prior import ConjugatePrior, Prior
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, Role, check_unambiguous
-from ebformer.tables.entries import Offender, means_missing
+from ebformer.tables.entries import Offender, about_thousands, means_missing
 from ebformer.tables.fit import Fit, fit_table
 from ebformer.tables.keys import keys
 from ebformer.tables.observations import Distinct, observe
 from ebformer.tables.remarks import about_few_rows, about_repeats, about_rules
+from ebformer.tables.text_files import (
+    DECIMALS,
+    THOUSANDS,
+    about_encoding,
+    about_entries,
+    about_open_quote,
+    check_first_line,
+    check_kind,
+    delimiter_of,
+    distinct_names,
+)
 
 CURVE = 240
 """Points of the curve of a prior."""
@@ -38,11 +51,26 @@ class TextTable:
     """Columns of texts by name: a `Source` for `observe`, which reads texts as numbers as the command line does."""
 
     def __init__(self, names: list[str], entries: list[list[str]], read: Any) -> None:
-        self.names, self.entries, self.read = names, entries, read
+        self.names, self.entries, self.read = distinct_names(names), entries, read
+        self.unclear: dict[str, str] = {}
         self.numbers: dict[str, NDArray[np.float64]] = {}
+
+    def between_semicolons(self) -> None:
+        """Read a comma as a decimal one, as `text_files.decimal_marks` says."""
+        comma, point, either = (re.compile(f"^{DECIMALS.format(mark=mark)}$", re.IGNORECASE) for mark in (",", ".", ",."))
+        thousands = re.compile(f"^{THOUSANDS}$")
+        for at, entries in enumerate(self.entries):
+            large = [entry for entry in entries if thousands.search(entry)]
+            marked = [entry for entry in entries if either.search(entry)]
+            if large and all(thousands.search(entry) for entry in marked):
+                self.unclear[self.names[at]] = min(large)
+            elif any(comma.search(entry) for entry in marked) and not any(point.search(entry) for entry in marked):
+                self.entries[at] = [entry.replace(",", ".") if comma.search(entry) else entry for entry in entries]
 
     def number(self, name: str) -> NDArray[np.float64]:
         """A column as numbers: NaN where an entry is missing, -inf where it is no number."""
+        if name in self.unclear:
+            raise InputError(about_thousands(name, self.unclear[name]))
         if name not in self.numbers:
             self.numbers[name] = self.read(self.entries[self.names.index(name)], means_missing)
         return self.numbers[name]
@@ -119,3 +147,22 @@ def curve(fit: Fit, low: float, high: float) -> dict[str, Any] | None:
         theta = np.linspace(min(low, float(ends[0])), max(high, float(ends[1])), CURVE)
         return {"kind": "curve", "theta": theta, "above": law.exceeds(theta)}
     return None
+
+
+def layout(name: str, magic: bytes, first: str, others: Iterable[str]) -> str:
+    """The delimiter of a file, by its name, its first bytes and its lines; or the complaint of the command line."""
+    check_kind(magic, name)
+    check_first_line(first, others, name)
+    return delimiter_of(first, name)
+
+
+def bad_line(name: str, line: int, seen: int, expected: int) -> None:
+    raise InputError(about_entries(name, str(line), str(seen), str(expected)))
+
+
+def open_quote(name: str, line: int) -> None:
+    raise InputError(about_open_quote(name, str(line)))
+
+
+def bad_encoding(name: str) -> None:
+    raise InputError(about_encoding(name))
