@@ -1,5 +1,6 @@
 # make demo   a table of shrunken claims in the terminal, and a report to open
 # make test   everything, with the development extras
+# make playground   one page that runs the package in a browser: build/playground.html
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
@@ -7,7 +8,7 @@ WORKERS ?= 2
 INSTALLED := pyproject.toml hatch_build.py src/ebformer/networks/kernels.c src/ebformer/networks/constants.py \
 	src/ebformer/estimators/npmle/loops.c
 
-.PHONY: demo test clean
+.PHONY: demo test playground clean
 
 demo: .venv/demo
 	$(BIN)/ebformer demo
@@ -18,6 +19,9 @@ test: export PYTHONDONTWRITEBYTECODE =
 test: export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/bytecode
 test: .venv/test
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+playground: .venv/test
+	$(BIN)/python playground/build.py build/playground.html
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ebformer needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)")'

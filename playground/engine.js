@@ -37,11 +37,19 @@ const ebformer = {
       try { text = new TextDecoder("utf-8", { fatal: true }).decode(bytes); } catch { text = null; }
       const cut = text === null ? 0 : text.search(/\r\n|\n|\r/), first = text === null ? "x" : cut < 0 ? text : text.slice(0, cut);
       const delimiter = $.call(this.walk.layout, name, magic, first, text === null ? [] : [text.slice(first.length, 100000)]);
-      if (text === null) $.call(this.walk.bad_encoding, name);
+      if (text === null) $.call(this.walk.bad_encoding, name, this.first_bad_line(bytes));
       const rows = this.rows(text, delimiter, name), header = rows.shift();
       const entries = header.map((_, i) => rows.map(row => row[i]));
       return { header, table: this.table(header, entries, delimiter), entries };
     });
+  },
+  first_bad_line(bytes) {
+    for (let line = 1, start = 0; start < bytes.length; line++) {
+      const end = bytes.indexOf(10, start), stop = end < 0 ? bytes.length : end;
+      try { new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(start, stop)); } catch { return line; }
+      start = stop + 1;
+    }
+    return 1;
   },
   // The entries of every line; between quotation marks a delimiter or the end of a line is one more letter.
   rows(text, delimiter, name) {

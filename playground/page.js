@@ -25,7 +25,7 @@
     return kind === "poisson" ? hump(0.12, 0.07, 1) + hump(0.55, 0.06, 0.45) : kind === "binomial" ? hump(0.25, 0.06, 1) + hump(0.6, 0.05, 0.3) : hump(0.5, 0.02, 1) + hump(0.68, 0.06, 0.3);
   });
   const uniform = seed => () => { seed = seed + 0x6d2b79f5 | 0; let t = Math.imul(seed ^ seed >>> 15, 1 | seed); t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t; return ((t ^ t >>> 14) >>> 0) / 4294967296; };
-  const drawn_known = () => { const value = Number(by("known").value); return state.kind === "poisson" ? Number((2 ** (value - 0)).toPrecision(2)) : state.kind === "binomial" ? Math.round(10 * 2 ** (value * 1.5)) : Number((2 ** (1 - value)).toPrecision(2)); };
+  const drawn_known = () => { const value = Number(by("known").value); return state.kind === "poisson" ? Number((2 ** value).toPrecision(2)) : state.kind === "binomial" ? Math.round(10 * 2 ** (value * 1.5)) : Number((2 ** (1 - value)).toPrecision(2)); };
   function sampled() {
     const [low, high] = domain(), n = Math.round(10 ** Number(by("units").value)), known = drawn_known(), random = uniform(state.seed);
     const total = state.bars.reduce((a, b) => a + b, 0), below = [];
@@ -66,7 +66,13 @@
   const masses = (prior, low, high, bins) => {
     const found = new Float64Array(bins), put = (theta, mass) => { const i = Math.floor((theta - low) / (high - low) * bins); if (i >= 0 && i < bins) found[i] += mass; else if (i === bins) found[bins - 1] += mass; };
     if (prior && prior.kind === "atoms") prior.theta.forEach((theta, i) => put(theta, prior.weight[i]));
-    if (prior && prior.kind === "curve") for (let i = 1; i < prior.theta.length; i++) for (let k = 0; k < 4; k++) put(prior.theta[i - 1] + (prior.theta[i] - prior.theta[i - 1]) * (k + 0.5) / 4, (prior.above[i - 1] - prior.above[i]) / 4);
+    const spread = (from, to, mass) => { // evenly over the bins between
+      const a = (from - low) / (high - low) * bins, b = (to - low) / (high - low) * bins;
+      if (!(b > a)) return put(from, mass);
+      for (let i = Math.max(0, Math.floor(a)); i < Math.min(bins, b); i++) found[i] += mass * Math.max(0, Math.min(b, i + 1) - Math.max(a, i)) / (b - a);
+    };
+    if (prior && prior.kind === "cells") prior.weight.forEach((mass, i) => spread(prior.edges[i], prior.edges[i + 1], mass));
+    if (prior && prior.kind === "curve") for (let i = 1; i < prior.theta.length; i++) spread(prior.theta[i - 1], prior.theta[i], prior.above[i - 1] - prior.above[i]);
     return found;
   };
   function draw_shrinkage() {
@@ -85,7 +91,7 @@
     let truth = null;
     if (state.from === "draw") {
       const [a, b] = domain(), total = state.bars.reduce((x, y) => x + y, 0);
-      truth = masses({ kind: "atoms", theta: state.bars.flatMap((_, i) => Array.from({ length: 16 }, (_, k) => a + (b - a) * (i + (k + 0.5) / 16) / BARS)), weight: state.bars.flatMap(bar => new Array(16).fill(bar / total / 16)) }, low, high, bins);
+      truth = masses({ kind: "cells", edges: Array.from({ length: BARS + 1 }, (_, i) => a + (b - a) * i / BARS), weight: state.bars.map(bar => bar / total) }, low, high, bins);
     }
     const room = rows.base - rows.estimate - 22, tall = Math.max(...found, ...(truth || [0])), top = truth ? Math.min(tall, 2.2 * Math.max(...truth)) : tall, step = (width - 2 * edge) / bins;
     pen.fillStyle = colour("soft");

@@ -23,7 +23,7 @@ import ebformer.estimators.robbins  # noqa: F401  methods are found by name
 from ebformer.binning import distinct_rows
 from ebformer.errors import InputError
 from ebformer.estimators.catalogue import find
-from ebformer.prior import ConjugatePrior, Prior
+from ebformer.prior import ConjugatePrior, GridPrior, Prior
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, Role, check_unambiguous
 from ebformer.tables.entries import Offender, about_thousands, means_missing
@@ -51,7 +51,7 @@ class TextTable:
     """Columns of texts by name: a `Source` for `observe`, which reads texts as numbers as the command line does."""
 
     def __init__(self, names: list[str], entries: list[list[str]], read: Any) -> None:
-        self.names, self.entries, self.read = distinct_names(names), entries, read
+        self.header, self.names, self.entries, self.read = names, distinct_names(names), entries, read
         self.unclear: dict[str, str] = {}
         self.numbers: dict[str, NDArray[np.float64]] = {}
 
@@ -113,7 +113,7 @@ class TextTable:
 def answered(table: TextTable, named: dict[str, Any], method: str, level: float) -> dict[str, Any]:
     """What a method answers for every row: columns [n] by name, and what is to be said about them."""
     columns = Columns.named(**named)
-    check_unambiguous([columns.x, columns.role("known")], table.names)
+    check_unambiguous([columns.x, columns.role("known")], table.header)
     observations = observe(table, columns)
     estimator = find(method)
     fit = fit_table(observations, estimator)
@@ -137,8 +137,10 @@ def answered(table: TextTable, named: dict[str, Any], method: str, level: float)
 
 
 def curve(fit: Fit, low: float, high: float) -> dict[str, Any] | None:
-    """The fitted prior as the page draws it: atoms with weights, or the share of it below points on an even ladder."""
+    """The fitted prior as the page draws it: weights of cells or of atoms, or the share of it above even points."""
     prior = fit.rules[None].prior
+    if isinstance(prior, GridPrior) and len(prior) > 1:
+        return {"kind": "cells", "edges": prior.edges, "weight": prior.weights}
     if isinstance(prior, Prior):
         return {"kind": "atoms", "theta": prior.atoms, "weight": prior.weights}
     if isinstance(prior, ConjugatePrior):
@@ -164,5 +166,5 @@ def open_quote(name: str, line: int) -> None:
     raise InputError(about_open_quote(name, str(line)))
 
 
-def bad_encoding(name: str) -> None:
-    raise InputError(about_encoding(name))
+def bad_encoding(name: str, line: int) -> None:
+    raise InputError(about_encoding(name) if line == 1 else about_encoding(name, str(line)))

@@ -137,7 +137,7 @@ def about_bad_rows(name: str, message: str) -> str:
     found = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in message.splitlines())}
     line = found.get("Invalid Input Error", "").rpartition(" ")[2]
     if "utf-8" in message:
-        return f"{name}, line {line}: not UTF-8 text; convert it, for example with iconv"
+        return about_encoding(name, line)
     if "Expected Number of Columns" in found:
         expected, _, seen = found["Expected Number of Columns"].partition(" Found:")
         return about_entries(name, line, seen.strip(), expected)
@@ -152,8 +152,10 @@ def about_nothing(name: str) -> str:
     return f"{name} is empty: give a table with a header and at least one row"
 
 
-def about_encoding(name: str) -> str:
-    return f"{name} is not UTF-8 text: convert it, for example with iconv"
+def about_encoding(name: str, line: str | None = None) -> str:
+    """What is said of a header, or of a later line, that is not UTF-8."""
+    how = "convert it, for example with iconv"
+    return f"{name} is not UTF-8 text: {how}" if line is None else f"{name}, line {line}: not UTF-8 text; {how}"
 
 
 def about_entries(name: str, line: str, seen: str, expected: str) -> str:
