@@ -1,226 +1,385 @@
-"""The report on a table: what shrinkage did, the prior, whether the model fits, the extreme units, the rows."""
+"""The report on a table, by the order of a reader's questions: the answer, the units, pictures, and whether it fits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebformer import __version__
-from ebformer.binning import coarsened
-from ebformer.check import ENOUGH
 from ebformer.comparison import Score, margin
-from ebformer.report import everyday_figures as figures
-from ebformer.report.cells import cell, is_number, percent
-from ebformer.report.labels import label_column
-from ebformer.report.page import Page, Picture, Rows, Section
-from ebformer.report.style import inline_svg
-from ebformer.rule import Rule
+from ebformer.distributions import Floats
+from ebformer.report import fit_pictures, pictures
+from ebformer.report.answer import Answer, fit_sentence
+from ebformer.report.cells import cell, percent
+from ebformer.report.choropleth import Areas, choropleths
+from ebformer.report.columns import Heading, headings
+from ebformer.report.document import Document, Figure, Filter
+from ebformer.report.pictures import Line
+from ebformer.report.rows import LOWEST, MOST_ROWS, Reader, Units, seen
+from ebformer.report.svg import Scale
 from ebformer.tables.columns import Columns
-from ebformer.tables.duck import DuckTable
+from ebformer.tables.remarks import about_groups
 from ebformer.tables.shrink import Shrunken
-from ebformer.tally import Tally
 
-MOST_ROWS = 2000
-"""Rows in the page's table: enough to browse, few enough for a phone."""
-MOST_GROUPS = 6
-"""Groups with pictures of their own, the largest first; one of a single unit has nothing to show."""
-EXTREMES = 12
-"""Units at either end of the caterpillar plot."""
+BUDGET = 2_000_000
+"""Bytes of a page: one that would be larger leaves out columns that play no part, then rows."""
+HIGHEST, MOST_GROUPS, MOST_FITTED = 15, 24, 100
+"""Lines at the top of the picture of leaders, lines of groups, and groups in the pictures of the fit."""
+BULK = 0.995
+"""The share of units that the picture of their spread is drawn for; the others stand at its end."""
+MOST_FILTERS, MOST_ENTRIES = 4, 20
+"""Columns that rows can be narrowed down by, and how many entries each may have; groups may have more."""
 
 
-def table_page(file: str, table: Shrunken, scores: Sequence[Score], label: str | None = None) -> Page:
-    """The whole page about a file; `scores` compare methods, `label` is the column that names units."""
-    columns, tallies = table.fit.columns, table.observations.tallies()
-    units = sum(tally.n for tally in tallies.values())
-    words, mean = columns.channel.words, table.observations.tally().mean
-    events = sum(int(tally.values @ tally.multiplicity) for tally in tallies.values() if columns.channel.whole)
-    method = next(iter(table.fit.rules.values())).method
-    unit, name = _unit(columns), "standard input" if file == "-" else Path(file).name
-    return Page(
-        title=f"{unit} in {name}",
-        lead=f"The hidden {words.theta} of every unit, {unit}, estimated by {method} from {_sources(method, columns)}.",
-        facts=[
-            ("units", f"{units:,}"),
-            *([(columns.x, f"{events:,}")] if columns.channel.whole else []),
-            (f"mean {unit}", cell(mean)),
-            ("distinct observations", f"{table.observations.x.size:,}"),
-            ("method", method),
-            *([("intervals", percent(table.wanted.level))] if _has_intervals(table) else []),
-            *(
-                [("left out, with a missing entry", f"{table.observations.missing:,}")]
-                if table.observations.missing
-                else []
+def table_page(
+    file: str, table: Shrunken, scores: Sequence[Score], label: str | None = None, areas: Areas | None = None
+) -> Document:
+    """The whole page about a file; `scores` compare methods, `label` names units, `areas` are drawn as a map."""
+    reader = Reader.of(table, label, None if areas is None else areas.key)
+    units, whole = _units(reader)
+    answer = _answer(reader, units, whole)
+    page = Page(Path(file).name if file != "-" else "standard input", reader, units, whole, answer, scores, areas)
+    document = page.document(with_others=True)
+    if len(document.html().encode()) > BUDGET:
+        document = page.document(with_others=False)
+    while (size := len(document.html().encode())) > BUDGET and len(page.units) > 2 * LOWEST:
+        kept = int(len(page.units) * 0.95 * BUDGET / size) - LOWEST
+        chosen = np.append(np.arange(max(kept, LOWEST)), np.arange(len(page.units) - LOWEST, len(page.units)))
+        page = replace(page, units=page.units.at(chosen), whole=False)
+        document = page.document(with_others=False)
+    return document
+
+
+def _units(reader: Reader) -> tuple[Units, bool]:
+    """The rows of the page, and whether they are all of them."""
+    table = reader.table
+    total = int(table.observations.keys.rows.sum()) + table.observations.missing
+    units = reader.read("estimate DESC", MOST_ROWS)
+    if total <= MOST_ROWS:
+        return units, True
+    lowest = reader.read("estimate ASC", LOWEST)
+    return units.and_then(lowest.at(np.arange(len(lowest))[::-1])), False
+
+
+def _answer(reader: Reader, units: Units, whole: bool) -> Answer:
+    table = reader.table
+    columns, observations = table.fit.columns, table.observations
+    exposure, boldest = float(observations.known @ observations.keys.rows), None
+    if whole:
+        exposure = float(np.nansum(units.known[np.isfinite(units.estimate)]))
+        boldest = units.at(np.array([np.nanargmax(units.raw)]))
+    elif columns.channel.complete:
+        known = columns.role("known")
+        if known is not None:
+            total = f"SELECT sum({reader.source.number(known)}) FROM ebformer_given AS given"
+            exposure = float(reader.source.ask(total).fetchall()[0][0]) if not observations.missing else exposure
+        order = "ebformer_x / ebformer_known DESC" if columns.channel.whole else "ebformer_x DESC"
+        boldest = reader.read(order, 1)
+    tally = observations.tally()
+    mean = tally.mean
+    if columns.channel.whole and columns.channel.complete and exposure > 0:
+        mean = float(tally.x @ tally.multiplicity) / exposure  # with real exposures, where the tally has bins
+    return Answer(table, mean * (table.wanted.per or 1.0), exposure, units.first(1), boldest)
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """What a page is made from: the name of the file, the units on it and whether they are all, and the answer."""
+
+    name: str
+    reader: Reader
+    units: Units
+    whole: bool
+    answer: Answer
+    scores: Sequence[Score]
+    areas: Areas | None
+
+    @property
+    def table(self) -> Shrunken:
+        return self.reader.table
+
+    def document(self, with_others: bool) -> Document:
+        table, answer, units = self.table, self.answer, self.units
+        columns = table.fit.columns
+        unit, words = answer.unit, columns.channel.words
+        shown = headings(self.reader, units, with_others)
+        fold, folded = self._fit()
+        return Document(
+            title=f"{unit} in {self.name}",
+            kicker=f"{unit} · {self.name}",
+            headline=answer.headline(),
+            sentences=answer.sentences(),
+            warnings=self._warnings(),
+            facts=self._facts(),
+            headings=shown,
+            names=units.names,
+            mean=answer.mean,
+            filters=self._filters(shown),
+            note=self._note(),
+            figures=self._figures(),
+            fit=fit_sentence(table),
+            folded=folded,
+            fold=fold,
+            footer=(
+                f"The hidden {words.theta} of every unit, estimated by {answer.method} from {self._sources()}. "
+                f"Made by ebformer {__version__}; the page fetches nothing from elsewhere."
             ),
-        ],
-        sections=[
-            *_group_sections(table, tallies),
-            _extremes(table, mean, label),
-            *([_comparison(scores, columns)] if scores else []),
-            _all_rows(table, units),
-        ],
-        footer=f"Made by ebformer {__version__} from {name}; it fetches nothing from elsewhere.",
-    )
-
-
-def _sources(method: str, columns: Columns) -> str:
-    """What the estimate of a unit draws on, and what that does to extremes."""
-    if method == "mle":
-        return f"its own {columns.channel.words.x} alone: nothing is shrunk, and noisy extremes stay where they are"
-    units = "all units" if columns.group is None else f"all units of its {columns.group}"
-    return f"{units} together: noisy extremes move towards what the other units make plausible"
-
-
-def _group_sections(table: Shrunken, tallies: Mapping[str | None, Tally]) -> list[Section]:
-    largest = sorted(tallies, key=lambda group: -tallies[group].n)
-    notes = [f"{note[0].upper()}{note[1:]}." for note in table.remarks]
-    if table.fit.columns.group is None:
-        return [_group_section(table, None, tallies[None], "", notes)]
-    drawn = [group for group in largest[:MOST_GROUPS] if tallies[group].n > 1]
-    if not drawn:
-        notes.append("No group has more than one unit, so there is nothing to learn from and nothing to draw.")
-    elif len(drawn) < len(largest):
-        which = "the largest" if len(drawn) == 1 else f"the {len(drawn)} largest"
-        notes.append(f"Pictures are shown for {which} of {len(largest):,} groups; the rows have all.")
-    about_all = [Section("About all groups", notes)] if notes else []
-    return about_all + [
-        _group_section(table, group, tallies[group], f" in {table.fit.columns.group} {group}", []) for group in drawn
-    ]
-
-
-def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str, notes: list[str]) -> Section:
-    rule, check, unit = table.fit.rules[group], table.checks[group], _unit(table.fit.columns)
-    words = tally.channel.words
-    shown = [
-        Picture(
-            inline_svg(figures.shrinkage(coarsened(tally), rule, unit, table.wanted.level), f"Shrinkage{where}"),
-            "Points on the dashed line were left alone; the further off, the more was judged to be luck."
-            " The larger a point, the more units share it.",
+            file=Path(self.name).stem,
         )
-    ]
-    if rule.prior is not None:
-        shown += [
-            Picture(
-                inline_svg(figures.mixing(rule.prior, unit, tally.channel), f"Estimated prior{where}"),
-                f"How the {words.thetas} are spread over units, as far as the {words.xs} can tell.",
-            ),
-            Picture(
-                inline_svg(figures.rootogram(tally, rule), f"Fit{where}"),
-                f"Bars hang from the fitted curve: those that end below zero mark {words.xs} that are more frequent"
-                " than the model says, those that end above it rarer ones.",
-            ),
-        ]
-    if rule.prior is not None and tally.n >= ENOUGH:
-        shown.append(
-            Picture(
-                inline_svg(figures.calibration(check.pit, words.xs), f"Calibration{where}"),
-                f"Where each {words.x} falls in its predicted distribution: flat when the model fits, a hump when it"
-                " expects too much variation, a dip when too little.",
+
+    def _sources(self) -> str:
+        columns = self.table.fit.columns
+        if self.answer.method == "mle":
+            return f"its own {columns.channel.words.x} alone"
+        return "all units together" if columns.group is None else f"all units of its {columns.group} together"
+
+    def _warnings(self) -> list[str]:
+        told = [*self.table.remarks, *self.table.departures]
+        return [f"{note[0].upper()}{note[1:]}." for note in told]
+
+    def _facts(self) -> list[tuple[str, str]]:
+        answer, missing = self.answer, self.table.observations.missing
+        facts = [("units", f"{answer.n:,}"), (f"mean {answer.unit}", cell(answer.mean))]
+        if answer.sides is not None:
+            facts += [("clearly above the mean", f"{answer.sides[0]:,}"), ("clearly below", f"{answer.sides[1]:,}")]
+        facts.append(("method", answer.method))
+        return facts + ([("left out, with a missing entry", f"{missing:,}")] if missing else [])
+
+    def _filters(self, shown: Sequence[Heading]) -> list[Filter]:
+        """Groups, and columns of few texts."""
+        found, place, group = [], 0, self.table.fit.columns.group
+        for heading in shown:
+            column = heading.columns[0]
+            entries = sorted(set(column.texts)) if heading.kind in ("text", "other") else []
+            if column.name == group or (not column.numeric and 1 < len(entries) <= MOST_ENTRIES):
+                found.append(Filter(heading.title, place, entries, column.name == group))
+            place += len(heading.columns)
+        return found[:MOST_FILTERS]
+
+    def _note(self) -> str:
+        if self.whole:
+            return ""
+        return (
+            f"The {len(self.units) - LOWEST:,} highest and the {LOWEST} lowest of {self.answer.n:,} units; "
+            "ebformer estimate writes all of them."
+        )
+
+    # Pictures.
+
+    def _figures(self) -> list[Figure]:
+        found = [self._shrinkage(), *self._spread(), self._leaders()]
+        found += [self._groups()] if self.table.fit.columns.group is not None else []
+        found += [self._prediction()] if "predicted" in self.units.answers else []
+        return found + ([self._map(self.areas)] if self.areas is not None else [])
+
+    @property
+    def _points(self) -> tuple[Floats, Floats, Floats]:
+        """Raw and estimated thetas of the distinct observations, and how many units each stands for."""
+        of, per = self.table.observations, self.table.wanted.per or 1.0
+        with np.errstate(all="ignore"):
+            raw = np.asarray(of.columns.channel.mle(of.x, of.known)) * per
+        estimate, whole = np.asarray(self.answer.column("estimate")), np.isfinite(raw)
+        return raw[whole], estimate[whole], of.keys.rows[whole].astype(np.float64)
+
+    def _scale(self, shown: NDArray[np.bool_] | slice = slice(None)) -> Scale:
+        """What holds raw and estimated thetas, of all units or of some."""
+        raw, estimate, _ = self._points
+        raw, estimate = raw[shown], estimate[shown]
+        lowest = self.table.fit.columns.channel.domain[0]
+        whole = self.table.fit.columns.channel.whole
+        return Scale.of(
+            np.append(raw, estimate), bulk=estimate if whole else raw, floor=lowest if np.isfinite(lowest) else None
+        )
+
+    def _shrinkage(self) -> Figure:
+        drawn = pictures.shrinkage(*self._points, self._scale(), self.answer.unit)
+        return Figure(
+            "shrinkage",
+            "How far each unit was moved",
+            drawn,
+            "On the dashed line a unit keeps its raw value; the further off it lies, the more was judged to be luck. "
+            "Larger points are more units.",
+        )
+
+    def _spread(self) -> list[Figure]:
+        rules, tallies = self.table.fit.rules, self.table.observations.tallies()
+        raw, _, units = self._points
+        per = self.table.wanted.per
+        priors = []
+        for rule, groups in self.table.fit.shared:
+            if rule.prior is None:
+                return []
+            prior = rule.prior if per is None else rule.prior.scaled(per)
+            priors.append((prior, float(sum(tallies[group].n for group in groups))))
+        assert rules
+        words = self.table.fit.columns.channel.words
+        bulk = raw <= np.quantile(raw, BULK, weights=units, method="inverted_cdf")
+        drawn = pictures.spread(raw, units, priors, self._scale(bulk), self.answer.unit)
+        caption = f"Raw values are spread more widely than the {words.thetas} behind them: luck spreads them further."
+        return [Figure("spread", f"How the {words.thetas} are spread", drawn, caption)]
+
+    def _ends(self, highest: int = HIGHEST, lowest: int = 8) -> list[tuple[int, str, bool]]:
+        """The places of the highest and the lowest units, what to call them, and whether a gap is before them.
+
+        Units that show the same are one line where they would fill an end.
+        """
+        units, columns = self.units, self.table.fit.columns
+        answered = int(np.isfinite(units.estimate).sum())
+        highest = min(max(highest, min(self.table.wanted.top or 0, 30)), answered)
+        top = _without_crowds(range(answered), units, columns, highest)
+        end = top[-1][0].stop if top else 0
+        bottom = _without_crowds(range(answered - 1, end - 1, -1), units, columns, lowest)[::-1]
+        gap = bool(bottom) and bottom[0][0].stop != end
+        found = [(places.start, name, False) for places, name in top]
+        return found + [(places.start, name, gap and i == 0) for i, (places, name) in enumerate(bottom)]
+
+    def _leaders(self) -> Figure:
+        units, answers = self.units, self.units.answers
+        with_intervals = "lower" in answers
+        entries = [
+            Line(
+                name,
+                float(units.estimate[i]),
+                *((float(answers["lower"][i]), float(answers["upper"][i])) if with_intervals else ()),
+                raw=float(units.raw[i]),
+                unit=i,
+                gap=gap,
             )
+            for i, name, gap in self._ends()
+        ]
+        meanings = [("estimate", "estimate"), ("raw", "raw"), ("dashed", "mean of all")]
+        unit = self.answer.unit
+        drawn = pictures.lines(entries, unit, f"The highest and lowest {unit}", meanings, self.answer.mean)
+        held = f" Lines are {percent(self.table.wanted.level)} intervals." if with_intervals else ""
+        return Figure("leaders", "The highest and the lowest", drawn, f"Estimates, and hollow what was seen.{held}")
+
+    def _groups(self) -> Figure:
+        """The mean estimate of every group, and where the middle 80 % of its units lie."""
+        of, group_column = self.table.observations, self.table.fit.columns.group
+        names, group = of.groups
+        rows, estimate = of.keys.rows.astype(np.float64), np.asarray(self.answer.column("estimate"))
+        sizes = np.bincount(group, weights=rows)
+        means = np.bincount(group, weights=rows * estimate) / sizes
+        largest = np.argsort(-sizes, kind="stable")[:MOST_GROUPS]
+        entries = []
+        for g in largest[np.argsort(-means[largest], kind="stable")]:
+            at = group == g
+            low, high = np.quantile(estimate[at], [0.1, 0.9], weights=rows[at], method="inverted_cdf")
+            entries.append(
+                Line(f"{names[g]} ({sizes[g]:,.0f})", float(means[g]), float(low), float(high), group=str(names[g]))
+            )
+        drawn = pictures.lines(
+            entries,
+            self.answer.unit,
+            f"Mean estimate by {group_column}",
+            [("estimate", "mean estimate"), ("interval", "middle 80 %")],
+            self.answer.mean,
         )
-    # A method without a prior is told of counts that no prior fits, but has nothing that could be said to fit.
-    checked = [f"Model check: {check.sentence}."] if rule.prior is not None or not check.fits else []
-    return Section(f"What shrinkage did{where}", [_moved(tally, rule, table.fit.columns), *checked, *notes], shown)
+        some = "" if len(entries) == len(names) else f" The {len(entries)} largest of {len(names):,}."
+        pooled = "".join(f" {sentence[0].upper()}{sentence[1:]}." for sentence in about_groups(self.table.fit))
+        caption = f"In brackets the number of units; choose one to see its units in the table.{some}{pooled}"
+        return Figure("groups", f"By {group_column}", drawn, caption)
 
-
-def _moved(tally: Tally, rule: Rule, columns: Columns) -> str:
-    """The most telling example in one sentence: what became of the highest raw theta."""
-    raw, words = tally.channel.mle(tally.x, tally.known), tally.channel.words
-    top = int(raw.argmax())
-    estimate = rule(tally.values[top], tally.known[top])
-    seen = f"{tally.values[top]:,} {columns.x}"
-    if columns.known is not None:
-        seen = _seen(columns, cell(tally.values[top].item()), cell(float(tally.known[top])))
-        seen += f", a {words.theta} of {cell(float(raw[top]))}" if tally.channel.whole else ""
-    return f"The highest raw {words.theta}, {seen}, is estimated at {cell(float(estimate))}."
-
-
-def _seen(columns: Columns, x: object, known: object) -> str:
-    """One observation in words, by the names of its columns."""
-    unit = columns.role("known") or columns.channel.words.known
-    return columns.channel.words.seen.format(x=x, name=columns.x, known=known, unit=unit)
-
-
-def _extremes(table: Shrunken, mean: float, label: str | None) -> Section:
-    # Rows without an answer are left out here: a WHERE would make DuckDB compare every row with every observation.
-    order = "SELECT * FROM ebformer_given ORDER BY estimate {} NULLS LAST LIMIT {}"
-    top, lowest = (
-        [row for row in _fetch(table, order.format(way, EXTREMES)) if row["estimate"] is not None]
-        for way in ("DESC", "ASC")
-    )
-    bottom = [row for row in reversed(lowest) if row not in top]
-    rows, columns = top + bottom, table.fit.columns
-    x, known = (
-        np.array([float(row[name]) if name is not None else columns.constant for row in rows], dtype=np.float64)
-        for name in (columns.x, columns.role("known"))
-    )
-    raw = columns.channel.mle(x, known)
-    estimate = np.array([float(row["estimate"]) for row in rows])
-    with_intervals = _has_intervals(table)
-    lower, upper = (
-        (np.array([float(row[end]) for row in rows]) if with_intervals else None) for end in ("lower", "upper")
-    )
-    figure = figures.caterpillar(_names(table, rows, label), raw, estimate, lower, upper, _unit(columns), mean)
-    lines = f"lines are {percent(table.wanted.level)} intervals, " if with_intervals else ""
-    raw_ones = f"circles the raw {columns.channel.words.theta} of each"
-    caption = f"The highest and lowest estimates; {lines}{raw_ones}; dashed, the mean of all units."
-    return Section("The extreme units", pictures=[Picture(inline_svg(figure, "Highest and lowest units"), caption)])
-
-
-def _unit(columns: Columns) -> str:
-    """What thetas are measured in."""
-    return columns.x + (f" / {columns.role('known')}" if columns.role("known") and columns.channel.whole else "")
-
-
-def _has_intervals(table: Shrunken) -> bool:
-    """Whether the answers have intervals."""
-    return "lower" in table.fit.new_columns(table.wanted)
-
-
-def _names(table: Shrunken, rows: list[dict[str, Any]], label: str | None) -> list[str]:
-    """What to call units: by their label or, without one, by what was seen of them, with their group."""
-    columns: Columns = table.fit.columns
-    taken = {columns.x, columns.role("known"), columns.group, *table.fit.new_columns(table.wanted)}
-    name = label or label_column(rows, taken)
-    if name is not None:
-        entries = ["" if row[name] is None else str(row[name]) for row in rows]
-        return [f"{name} {entry}" for entry in entries] if all(map(str.isdecimal, entries)) else entries
-    group, known, seen = columns.group, columns.role("known"), columns.channel.words.seen
-    return [
-        (f"{row[group]}: " if group else "")
-        + (
-            " ".join(seen.format(x=row[columns.x], name="", known=row[known], unit="").split())
-            if known
-            else f"{row[columns.x]}"
+    def _prediction(self) -> Figure:
+        units, answers, wanted = self.units, self.units.answers, self.table.wanted
+        columns, future = self.table.fit.columns, float(wanted.future or 1.0)
+        times = future / (wanted.per or 1.0) if columns.channel.whole else 1.0
+        entries = [
+            Line(
+                name,
+                float(answers["predicted"][i]),
+                float(answers["predicted_lower"][i]),
+                float(answers["predicted_upper"][i]),
+                raw=float(units.raw[i]) * times,
+                still=float(answers["predicted_still"][i]) if "predicted_still" in answers else np.nan,
+                unit=i,
+                gap=gap,
+            )
+            for i, name, gap in self._ends(10, 4)
+        ]
+        next_look = (
+            f"next {seen(columns, np.nan, future).strip()}" if columns.known is not None else f"next {columns.x}"
         )
-        for row in rows
-    ]
+        meanings = [("estimate", "expected"), ("raw", "as the raw one")]
+        caption = f"What to expect next, with {percent(wanted.level)} intervals of the outcome itself."
+        if "predicted_still" in answers:
+            meanings.append(("still", f"if no {columns.channel.words.theta} moved"))
+            caption += f" Grey, without drift: {columns.channel.words.thetas} move, and so the next look is closer to the mean."
+        drawn = pictures.lines(entries, next_look, "Predicted next observations", meanings)
+        return Figure("prediction", "What comes next", drawn, caption)
+
+    def _map(self, areas: Areas) -> Figure:
+        units = self.units
+        drawn = choropleths(areas, units.texts[areas.key], units.raw, units.estimate, self.answer.unit)
+        caption = "What was seen and what is estimated, in the same colours. Areas without a row are grey."
+        return Figure("map", "On the map", drawn, caption, wide=True)
+
+    def _fit(self) -> tuple[list[str], list[Figure]]:
+        """What experts want to know of the fit: sentences and figures."""
+        rules, table = self.table.fit.rules, self.table
+        told = [f"{note[0].upper()}{note[1:]}." for note in table.model_check]
+        fitted = [
+            (rules[groups[0]].prior, tally, len(groups))
+            for tally, groups in sorted(
+                table.observations.distinct_tallies, key=lambda found: -found[0].n * len(found[1])
+            )
+        ][:MOST_FITTED]
+        found = []
+        if all(prior is not None for prior, _, _ in fitted):
+            found = [
+                Figure(
+                    "rootogram",
+                    "Seen and expected",
+                    fit_pictures.rootogram(fitted),
+                    "A bar that ends outside the whisker of its point is more than two standard deviations off; the scale is that of square roots.",
+                ),
+                Figure(
+                    "pit",
+                    "Probability integral transform",
+                    fit_pictures.transform(fitted),
+                    "Flat where the model fits: a hump says that it expects too much variation, a dip too little. The band is two standard deviations of noise.",
+                ),
+            ]
+        if self.scores and len(able := [score for score in self.scores if score.refusal is None]) > 1:
+            channel = table.fit.columns.channel
+            told.append(
+                f"{able[0].method} predicts held-out parts of these {channel.words.xs} best{margin(self.scores)}. {channel.advice.parts}"
+            )
+            entries = [
+                Line(s.method, s.excess, s.excess - 1.96 * s.excess_se, s.excess + 1.96 * s.excess_se) for s in able
+            ]
+            drawn = pictures.lines(entries, "above the best method's", "Methods compared", [], 0.0)
+            found.append(
+                Figure(
+                    "methods",
+                    "Which method predicts best here",
+                    drawn,
+                    f"By {able[0].ranked_by}, with 95 % intervals of the difference to the best.",
+                )
+            )
+        return told, found
 
 
-def _comparison(scores: Sequence[Score], columns: Columns) -> Section:
-    able = [score for score in scores if score.refusal is None]
-    excess, error = (np.array([getattr(score, name) for score in able]) for name in ("excess", "excess_se"))
-    figure = figures.comparison([score.method for score in able], excess, error)
-    words, parts = columns.channel.words, columns.channel.advice.parts
-    sentence = f"{able[0].method} predicts held-out parts of these {words.xs} best{margin(scores)}. {parts}"
-    weighted = f", in which units count by their {columns.role('known')}" if columns.role("known") else ""
-    caption = f"Mean squared error above the best method's{weighted}, with 95 % intervals."
-    return Section(
-        "Which method suits this table", [sentence], [Picture(inline_svg(figure, "Methods compared"), caption)]
-    )
+def _without_crowds(places: range, units: Units, columns: Columns, most: int) -> list[tuple[range, str]]:
+    """The first lines of units, at most so many, with the places of each and its name.
 
-
-def _all_rows(table: Shrunken, units: int) -> Section:
-    rows = _fetch(table, f"SELECT * FROM ebformer_given ORDER BY estimate DESC NULLS LAST LIMIT {MOST_ROWS}")
-    names = list(rows[0])
-    numeric = [all(is_number(row[name]) for row in rows) for name in names]
-    cells = [[cell(row[name]) for name in names] for row in rows]
-    note = f"The {MOST_ROWS:,} highest of {units:,}." if units > MOST_ROWS else ""
-    return Section("Rows", rows=Rows(names, numeric, cells, note))
-
-
-def _fetch(table: Shrunken, sql: str) -> list[dict[str, Any]]:
-    found = DuckTable(table.rows).ask(sql)
-    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+    Units that show the same share a line where they would fill what is left.
+    """
+    found: list[tuple[range, str]] = []
+    shown = np.stack([units.estimate, units.x, units.known])
+    at = 0
+    while at < len(places) and len(found) < most:
+        same = at + 1
+        while same < len(places) and np.array_equal(shown[:, places[same]], shown[:, places[at]]):
+            same += 1
+        if same - at > max(most - len(found), 3):
+            first = places[at]
+            found.append((places[at:same], f"{seen(columns, units.x[first], units.known[first])} ({same - at:,})"))
+        else:
+            found += [(places[i : i + 1], units.names[places[i]]) for i in range(at, same)]
+        at = same
+    return found

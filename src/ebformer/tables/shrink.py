@@ -38,6 +38,8 @@ class Shrunken:
     checks: Mapping[str | None, ModelCheck]
     """One per group; none where a saved fit answered, which is not checked on new rows."""
     remarks: list[str]
+    answers: Mapping[str, NDArray[Any]]
+    """The new columns by name, one entry per distinct observation: of `observations` first, then of its unusable ones."""
 
     @property
     def departures(self) -> list[str]:
@@ -109,7 +111,7 @@ def shrink_table(
     if observations.unusable is not None:
         shown, answers = _explained(observations, observations.unusable, answers, fit.notes(observations))
     rows = source.with_answers(columns, observations.width, shown, answers)
-    return Shrunken(rows, fit, observations, wanted, checks, said)
+    return Shrunken(rows, fit, observations, wanted, checks, said, answers)
 
 
 def _explained(
