@@ -39,13 +39,13 @@ def command(
 
     First the answer in words, then all units to sort, search and download, then pictures: how far units were moved, the
     highest and lowest, groups, a map, what comes next; and at last whether the model fits. It answers the same
-    questions as estimate. It needs pip install 'ebformer[report]'.
+    questions as estimate. It needs pip install 'ebformer[plot]'.
 
     \b
     Examples:
       ebformer report goals.csv --count goals --exposure games -o goals.html
       ebformer report batters.csv --count hits --trials at_bats --future 400 --drift typical -o batters.html
-      ebformer report deaths.csv --count deaths --exposure births --per 1000 --map counties.geojson --key fips -o map.html
+      ebformer report deaths.csv --count deaths --exposure births --map counties.geojson --key fips -o map.html
     """
     import numpy as np
 
@@ -53,7 +53,7 @@ def command(
     from ebformer.errors import InputError
     from ebformer.estimators.catalogue import CATALOGUE, default_method, find
     from ebformer.report.choropleth import Areas
-    from ebformer.report.table_page import table_page
+    from ebformer.report.table_page import some_units, table_page
     from ebformer.tables.files import check_folder, open_table
     from ebformer.tables.shrink import shrink_table
 
@@ -72,11 +72,11 @@ def command(
         options.found_label(key, columns, opened)
         shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool, near)
         with watch("Comparing methods"):
-            tallies, scores = shrunken.observations.tallies(), []
-            if None in tallies and tallies[None].n > 1:
-                names = ["mle", columns.channel.conjugate or "npmle-em", "npmle"]
-                rivals = {name: CATALOGUE[name] for name in names} | {estimator.name: estimator}
-                scores = compare(tallies[None], rivals, np.random.default_rng(0))
+            names = ["mle", columns.channel.conjugate or "npmle-em", "npmle"]
+            rivals = {name: CATALOGUE[name] for name in names} | {estimator.name: estimator}
+            alone = columns.group is None and shrunken.observations.tally().n > 1
+            rng = np.random.default_rng(0)
+            scores = compare(some_units(shrunken.observations.tally(), rng), rivals, rng) if alone else []
         with watch("Writing the report"):
             page = table_page(file, shrunken, scores, options.found_label(label, columns, opened), drawn)
             page.write(output)

@@ -12,6 +12,7 @@ from ebformer.check import too_few
 from ebformer.distributions import Floats
 from ebformer.report.cells import cell, percent
 from ebformer.report.rows import Units, seen
+from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.shrink import Shrunken
 
@@ -38,7 +39,8 @@ class Answer:
         return self.table.fit.columns
 
     @cached_property
-    def settled(self):  # type: ignore[no-untyped-def]
+    def settled(self) -> Wanted:
+        """What was asked for, bars as numbers."""
         return self.table.fit.settled(self.table.wanted)
 
     @cached_property
@@ -85,7 +87,8 @@ class Answer:
             if (p := self.column(name)) is not None:
                 bar = cell(self.settled.bars[side].number)
                 k = self.count(p >= SURE)
-                return f"{_many(k)} of {self.n:,} {words.thetas} {_are(k)} {side} {bar} with a probability of {percent(SURE)} or more"
+                told = f"{_many(k)} of {self.n:,} {words.thetas} {_are(k)} {side} {bar}"
+                return f"{told} with a probability of {percent(SURE)} or more"
         if self.sides is None:
             return f"{self.n:,} units, each by itself"
         above, below = self.sides

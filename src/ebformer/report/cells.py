@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ebformer.distributions import Floats
 from ebformer.tables.entries import means_missing
 
 
@@ -19,16 +16,6 @@ def cell(entry: object) -> str:
     if isinstance(entry, float) and 1e4 <= abs(entry) < 1e16:
         return f"{entry:.0f}"
     return f"{entry:.4g}" if isinstance(entry, float) else str(entry)
-
-
-def decimals(values: Floats) -> int:
-    """How many decimals give a typical number of a column three digits or more, so that its points stand in a line.
-
-    >>> decimals(np.array([0.06, 0.7])), decimals(np.array([1234.0])), decimals(np.array([0.0]))
-    (4, 0, 2)
-    """
-    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
-    return int(np.clip(2 - np.floor(np.log10(np.median(sizes))), 0, 9)) if sizes.size else 2
 
 
 def percent(level: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +173,7 @@ def choropleths(areas: Areas, keys: Sequence[str], raw: Floats, estimate: Floats
         drawn.append(tag("div", tag("p", f"{title} {unit}", class_="map-title"), svg, class_="one-map"))
     ends = [
         f"below {cell(float(breaks[0]))}",
-        *(f"{cell(float(a))} to {cell(float(b))}" for a, b in zip(breaks, breaks[1:], strict=False)),
+        *(f"{cell(float(a))} to {cell(float(b))}" for a, b in pairwise(breaks)),
     ]
     ends.append(f"from {cell(float(breaks[-1]))}")
     entries = [tag("li", tag("span", class_=f"swatch class-{number}"), text) for number, text in enumerate(ends)]

@@ -8,8 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from ebformer.report.cells import decimals, percent
+from ebformer.report.cells import percent
 from ebformer.report.rows import Column, Reader, Units, number, of_numbers, of_texts
+from ebformer.report.svg import decimals
 from ebformer.selection import Side
 
 Kind = Literal["label", "text", "number", "interval", "answer", "other"]

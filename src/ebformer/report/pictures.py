@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from ebformer.distributions import Floats
 from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior
-from ebformer.report.cells import cell, decimals
-from ebformer.report.svg import LETTER, Frame, Scale, path, shortened, tag
+from ebformer.report.cells import cell
+from ebformer.report.svg import LETTER, Frame, Scale, decimals, path, shortened, tag
 
 WIDTH = 440.0
 ROW = 20.0

@@ -49,8 +49,11 @@ class Units:
     def __len__(self) -> int:
         return len(self.names)
 
-    def first(self, n: int) -> Units:
-        return self.at(np.arange(min(n, len(self))))
+    def sorted(self) -> Units:
+        """The same, the highest estimate first and those without one last."""
+        rank = {name: i for i, name in enumerate(sorted(set(self.names)))}
+        order = np.lexsort(([rank[name] for name in self.names], -self.known, -self.estimate))
+        return self.at(order)
 
     def at(self, which: NDArray[np.intp]) -> Units:
         """Some of them, by position."""
@@ -97,34 +100,47 @@ class Reader:
         others = [name for name in found.columns if name not in {*taken, called, key}]
         return cls(table, called, others[:MOST_OTHERS], key)
 
-    def read(self, order: str, limit: int) -> Units:
-        """So many rows in this order, in which `x`, `known` and the answers may be named."""
+    def read(self, *wanted: tuple[str, int]) -> tuple[list[Units], float]:
+        """For each order, so many rows in it; and the sum of what is known of all rows.
+
+        An order may name `x`, `known` and `estimate`, of rows with an answer. All are read in one pass over the table.
+        """
         columns, texts = self.table.fit.columns, self._texts
-        known = columns.role("known")
+        known, names = columns.role("known"), list(self.table.answers)
+        estimate = f"answer_{names.index('estimate')}"
         chosen = {
-            "label": "NULL" if self.label is None else f"given.{quoted(self.label)}::VARCHAR",
+            "label": "NULL::VARCHAR" if self.label is None else f"given.{quoted(self.label)}::VARCHAR",
             "x": self.source.number(columns.x),
             "known": f"{columns.constant!r}::DOUBLE" if known is None else self.source.number(known),
             **{f"text_{i}": f"given.{quoted(name)}::VARCHAR" for i, name in enumerate(texts)},
-            **{f"answer_{i}": f"given.{quoted(name)}::DOUBLE" for i, name in enumerate(self.table.answers)},
+            **{f"answer_{i}": f"given.{quoted(name)}::DOUBLE" for i, name in enumerate(names)},
         }
-        named = ", ".join(f"{sql} AS ebformer_{name}" for name, sql in chosen.items())
+        named = ", ".join(f"{sql} AS {name}" for name, sql in chosen.items())
         # Rows without an answer come last: a WHERE would make DuckDB compare every row with every observation.
-        found = self.source.ask(
-            f"SELECT {named} FROM ebformer_given AS given ORDER BY {order} NULLS LAST, ebformer_label LIMIT {limit}"
-        ).fetchnumpy()
-        x, about = (
-            np.ma.filled(np.ma.asarray(found[f"ebformer_{name}"], np.float64), np.nan) for name in ("x", "known")
+        parts = " UNION ALL ".join(
+            f"(SELECT {i} AS part, *, (SELECT sum(known) FROM ebformer_named) AS total FROM ebformer_named "
+            f"ORDER BY CASE WHEN {estimate} IS NULL THEN NULL ELSE {by.replace('estimate', estimate)} END DESC "
+            f"NULLS LAST, label LIMIT {limit})"
+            for i, (by, limit) in enumerate(wanted)
         )
+        found = self.source.ask(
+            f"WITH ebformer_named AS MATERIALIZED (SELECT {named} FROM ebformer_given AS given) {parts}"
+        ).fetchnumpy()
+        whole = self._units(found, names)
+        places = [np.flatnonzero(np.ma.getdata(found["part"]) == i) for i in range(len(wanted))]
+        return [whole.at(at).sorted() for at in places], float(np.ma.filled(found["total"], np.nan)[0])
+
+    def _units(self, found: dict[str, NDArray[Any]], answers: list[str]) -> Units:
+        x, known = (np.ma.filled(np.ma.asarray(found[name], np.float64), np.nan) for name in ("x", "known"))
         with np.errstate(all="ignore"):
-            raw = np.where(np.isfinite(x) & np.isfinite(about), columns.channel.mle(x, about), np.nan)
-        entries = {name: _entries(found[f"ebformer_text_{i}"]) for i, name in enumerate(texts)}
-        answers = {
-            name: np.ma.filled(np.ma.asarray(found[f"ebformer_answer_{i}"], np.float64), np.nan)
-            for i, name in enumerate(self.table.answers)
+            raw = np.where(np.isfinite(x) & np.isfinite(known), self.table.fit.columns.channel.mle(x, known), np.nan)
+        texts = {name: _entries(found[f"text_{i}"]) for i, name in enumerate(self._texts)}
+        numbers = {
+            name: np.ma.filled(np.ma.asarray(found[f"answer_{i}"], np.float64), np.nan)
+            for i, name in enumerate(answers)
         }
-        names = self._names(_entries(found["ebformer_label"]), x, about, entries)
-        return Units(names, x, about, raw * (self.table.wanted.per or 1.0), answers, entries)
+        names = self._names(_entries(found["label"]), x, known, texts)
+        return Units(names, x, known, raw * (self.table.wanted.per or 1.0), numbers, texts)
 
     @property
     def _texts(self) -> list[str]:

@@ -116,6 +116,16 @@ def _even(low: float, high: float, most: int) -> list[float]:
     return [float(f"{tick * step:.12g}") + 0.0 for tick in np.arange(first, np.floor(high / step + 1e-9) + 1)]
 
 
+def decimals(values: Floats) -> int:
+    """How many decimals give a typical number of a column three digits or more, so that its points stand in a line.
+
+    >>> decimals(np.array([0.06, 0.7])), decimals(np.array([1234.0])), decimals(np.array([0.0]))
+    (4, 0, 2)
+    """
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+    return int(np.clip(2 - np.floor(np.log10(np.median(sizes))), 0, 9)) if sizes.size else 2
+
+
 def tag(name: str, *inside: str, **attributes: object) -> Markup:
     """An element; what is inside is escaped unless it is markup, and an underscore in a name means a hyphen.
 

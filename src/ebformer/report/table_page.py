@@ -24,11 +24,14 @@ from ebformer.report.svg import Scale
 from ebformer.tables.columns import Columns
 from ebformer.tables.remarks import about_groups
 from ebformer.tables.shrink import Shrunken
+from ebformer.tally import Tally
 
 BUDGET = 2_000_000
 """Bytes of a page: one that would be larger leaves out columns that play no part, then rows."""
 HIGHEST, MOST_GROUPS, MOST_FITTED = 15, 24, 100
 """Lines at the top of the picture of leaders, lines of groups, and groups in the pictures of the fit."""
+COMPARED = 4_000
+"""Units that methods are compared on: a picture for experts needs no more."""
 BULK = 0.995
 """The share of units that the picture of their spread is drawn for; the others stand at its end."""
 MOST_FILTERS, MOST_ENTRIES = 4, 20
@@ -40,8 +43,7 @@ def table_page(
 ) -> Document:
     """The whole page about a file; `scores` compare methods, `label` names units, `areas` are drawn as a map."""
     reader = Reader.of(table, label, None if areas is None else areas.key)
-    units, whole = _units(reader)
-    answer = _answer(reader, units, whole)
+    units, whole, answer = _read(reader)
     page = Page(Path(file).name if file != "-" else "standard input", reader, units, whole, answer, scores, areas)
     document = page.document(with_others=True)
     if len(document.html().encode()) > BUDGET:
@@ -54,36 +56,39 @@ def table_page(
     return document
 
 
-def _units(reader: Reader) -> tuple[Units, bool]:
-    """The rows of the page, and whether they are all of them."""
-    table = reader.table
-    total = int(table.observations.keys.rows.sum()) + table.observations.missing
-    units = reader.read("estimate DESC", MOST_ROWS)
-    if total <= MOST_ROWS:
-        return units, True
-    lowest = reader.read("estimate ASC", LOWEST)
-    return units.and_then(lowest.at(np.arange(len(lowest))[::-1])), False
-
-
-def _answer(reader: Reader, units: Units, whole: bool) -> Answer:
+def _read(reader: Reader) -> tuple[Units, bool, Answer]:
+    """The rows of the page, whether they are all of them, and the answer."""
     table = reader.table
     columns, observations = table.fit.columns, table.observations
-    exposure, boldest = float(observations.known @ observations.keys.rows), None
-    if whole:
-        exposure = float(np.nansum(units.known[np.isfinite(units.estimate)]))
-        boldest = units.at(np.array([np.nanargmax(units.raw)]))
-    elif columns.channel.complete:
-        known = columns.role("known")
-        if known is not None:
-            total = f"SELECT sum({reader.source.number(known)}) FROM ebformer_given AS given"
-            exposure = float(reader.source.ask(total).fetchall()[0][0]) if not observations.missing else exposure
-        order = "ebformer_x / ebformer_known DESC" if columns.channel.whole else "ebformer_x DESC"
-        boldest = reader.read(order, 1)
+    ratio = "x / nullif(known, 0)" if columns.channel.whole else "x"
+    whole = int(observations.keys.rows.sum()) + observations.missing <= MOST_ROWS
+    orders = [("estimate", MOST_ROWS), ("-estimate", LOWEST), (ratio, 1)]
+    (units, *rest), exposure = reader.read(*orders[: 1 if whole else 3])
+    leader = units.at(np.arange(1))
+    boldest = (
+        units.at(np.array([np.nanargmax(np.where(np.isfinite(units.estimate), units.raw, np.nan))])) if whole else None
+    )
+    if rest:
+        units, boldest = units.and_then(rest[0]), rest[1] if columns.channel.complete else None
     tally = observations.tally()
     mean = tally.mean
-    if columns.channel.whole and columns.channel.complete and exposure > 0:
+    if observations.missing or not np.isfinite(exposure):
+        exposure = float(tally.known @ tally.multiplicity)
+    elif columns.channel.whole and columns.channel.complete and exposure > 0:
         mean = float(tally.x @ tally.multiplicity) / exposure  # with real exposures, where the tally has bins
-    return Answer(table, mean * (table.wanted.per or 1.0), exposure, units.first(1), boldest)
+    return units, whole, Answer(table, mean * (table.wanted.per or 1.0), exposure, leader, boldest)
+
+
+def some_units(tally: Tally, rng: np.random.Generator) -> Tally:
+    """At most `COMPARED` units of a tally, drawn at random where it has more.
+
+    >>> some_units(Tally([0, 1], [10**6, 10**6]), np.random.default_rng(0)).n == COMPARED
+    True
+    """
+    if tally.n <= COMPARED:
+        return tally
+    drawn = rng.multivariate_hypergeometric(tally.multiplicity, COMPARED, method="marginals")
+    return Tally(tally.values[drawn > 0], drawn[drawn > 0], tally.known[drawn > 0], channel=tally.channel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +313,8 @@ class Page:
         caption = f"What to expect next, with {percent(wanted.level)} intervals of the outcome itself."
         if "predicted_still" in answers:
             meanings.append(("still", f"if no {columns.channel.words.theta} moved"))
-            caption += f" Grey, without drift: {columns.channel.words.thetas} move, and so the next look is closer to the mean."
+            thetas = columns.channel.words.thetas
+            caption += f" Grey, without drift: {thetas} move, and so the next look is closer to the mean."
         drawn = pictures.lines(entries, next_look, "Predicted next observations", meanings)
         return Figure("prediction", "What comes next", drawn, caption)
 
@@ -330,37 +336,25 @@ class Page:
         ][:MOST_FITTED]
         found = []
         if all(prior is not None for prior, _, _ in fitted):
-            found = [
-                Figure(
-                    "rootogram",
-                    "Seen and expected",
-                    fit_pictures.rootogram(fitted),
-                    "A bar that ends outside the whisker of its point is more than two standard deviations off; the scale is that of square roots.",
-                ),
-                Figure(
-                    "pit",
-                    "Probability integral transform",
-                    fit_pictures.transform(fitted),
-                    "Flat where the model fits: a hump says that it expects too much variation, a dip too little. The band is two standard deviations of noise.",
-                ),
-            ]
-        if self.scores and len(able := [score for score in self.scores if score.refusal is None]) > 1:
-            channel = table.fit.columns.channel
-            told.append(
-                f"{able[0].method} predicts held-out parts of these {channel.words.xs} best{margin(self.scores)}. {channel.advice.parts}"
+            outside = "A bar that ends outside the whisker of its point is more than two standard deviations off."
+            found.append(Figure("rootogram", "Seen and expected", fit_pictures.rootogram(fitted), outside))
+            flat = (
+                "Flat where the model fits; a hump says that it expects too much variation, a dip too little. "
+                "The band is two standard deviations of noise."
             )
+            found.append(Figure("pit", "Probability integral transform", fit_pictures.transform(fitted), flat))
+        able = [score for score in self.scores if score.refusal is None]
+        if len(able) > 1:
+            channel, best = table.fit.columns.channel, able[0]
+            parts = f"held-out parts of these {channel.words.xs}"
+            told.append(f"{best.method} predicts {parts} best{margin(self.scores)}. {channel.advice.parts}")
             entries = [
                 Line(s.method, s.excess, s.excess - 1.96 * s.excess_se, s.excess + 1.96 * s.excess_se) for s in able
             ]
             drawn = pictures.lines(entries, "above the best method's", "Methods compared", [], 0.0)
-            found.append(
-                Figure(
-                    "methods",
-                    "Which method predicts best here",
-                    drawn,
-                    f"By {able[0].ranked_by}, with 95 % intervals of the difference to the best.",
-                )
-            )
+            some = f" On {COMPARED:,} units drawn at random." if self.answer.n > COMPARED else ""
+            caption = f"By {best.ranked_by}, with 95 % intervals of the difference to the best.{some}"
+            found.append(Figure("methods", "Which method predicts best here", drawn, caption))
         return told, found
 
 
