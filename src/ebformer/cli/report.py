@@ -53,7 +53,8 @@ def command(
     from ebformer.errors import InputError
     from ebformer.estimators.catalogue import CATALOGUE, default_method, find
     from ebformer.report.choropleth import Areas
-    from ebformer.report.table_page import some_units, table_page
+    from ebformer.report.figures import some_units
+    from ebformer.report.table_page import table_page
     from ebformer.tables.files import check_folder, open_table
     from ebformer.tables.shrink import shrink_table
 

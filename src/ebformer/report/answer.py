@@ -12,12 +12,15 @@ from ebformer.check import too_few
 from ebformer.distributions import Floats
 from ebformer.report.cells import cell, percent
 from ebformer.report.rows import Units, seen
+from ebformer.selection import Side
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.shrink import Shrunken
 
 SURE = 0.95
 """A probability that counts as sure where one was asked for."""
+SIDES: dict[str, Side] = {"p_above": "above", "p_below": "below"}
+"""The probabilities of being beyond a bar, and on which side of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,7 @@ class Answer:
         if (listed := self.column("selected")) is not None:
             k = self.count(listed > 0)
             return f"{_many(k)} of {self.n:,} units {_are(k)} selected"
-        for name, side in (("p_above", "above"), ("p_below", "below")):
+        for name, side in SIDES.items():
             if (p := self.column(name)) is not None:
                 bar = cell(self.settled.bars[side].number)
                 k = self.count(p >= SURE)
@@ -105,7 +108,7 @@ class Answer:
         mean = f"the mean is {cell(self.mean)}"
         if not columns.channel.whole:
             return [f"{self.n:,} units; weighted by precision, {mean}."]
-        events = f"{_total(self.table.observations.x @ self.units)} {columns.x}"
+        events = f"{_total(float(self.table.observations.x @ self.units))} {columns.x}"
         known = columns.role("known")
         if known is None:
             return [f"{self.n:,} units with {events}: {mean}."]
@@ -115,7 +118,7 @@ class Answer:
     def _what_was_asked(self) -> list[str]:
         told, words = [], self.columns.channel.words
         wanted = self.settled
-        for name, side in (("p_above", "above"), ("p_below", "below")):
+        for name, side in SIDES.items():
             if (p := self.column(name)) is not None:
                 told.append(
                     f"Of {self.count(p >= SURE):,} units it is at least {percent(SURE)} sure that the {words.theta} is "
@@ -127,7 +130,7 @@ class Answer:
         if (listed := self.column("selected")) is not None:
             told.append(
                 f"The list of {self.count(listed > 0):,} that are selected is the longest of which no more than "
-                f"{percent(wanted.fdr)} is expected to be wrong."
+                f"{percent(wanted.fdr or 0.0)} is expected to be wrong."
             )
         if (top := self.column("p_top")) is not None:
             k = self.count(top >= SURE)

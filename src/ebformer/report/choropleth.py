@@ -158,7 +158,7 @@ def choropleths(areas: Areas, keys: Sequence[str], raw: Floats, estimate: Floats
     breaks = np.unique(np.quantile(both[np.isfinite(both)], np.arange(1, CLASSES) / CLASSES))
     order = list(paths)
     names = {area: f"area-{number}" for number, area in enumerate(order)}
-    drawn = []
+    drawn: list[Markup] = []
     for title, values in (("raw", raw), ("estimated", estimate)):
         inside = []
         for area in order:

@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
+from ebformer.report.answer import SIDES
 from ebformer.report.cells import percent
 from ebformer.report.rows import Column, Reader, Units, number, of_numbers, of_texts
 from ebformer.report.svg import decimals
-from ebformer.selection import Side
 
 Kind = Literal["label", "text", "number", "interval", "answer", "other"]
 
@@ -62,8 +62,7 @@ def headings(reader: Reader, units: Units, with_others: bool) -> list[Heading]:
     if "predicted_still" in answers:
         still = of_numbers("predicted_still", answers["predicted_still"], next_x)
         found.append(Heading("next, no drift", [still], "number", f"the same if no {words.theta} moved"))
-    sides: dict[str, Side] = {"p_above": "above", "p_below": "below"}
-    titles = {name: f"P({side} {wanted.bars[side].number:.4g})" for name, side in sides.items() if name in answers}
+    titles = {name: f"P({side} {wanted.bars[side].number:.4g})" for name, side in SIDES.items() if name in answers}
     titles |= {"lfsr": "false sign", "expected_rank": "rank", "p_top": f"P(top {wanted.top})", "grade": "grade"}
     hints = {
         "lfsr": f"the probability that the {words.theta} is not on the side on which it seems to be",
@@ -87,7 +86,7 @@ def headings(reader: Reader, units: Units, with_others: bool) -> list[Heading]:
         found.append(Heading(columns.x, [of_numbers(columns.x, units.x, number)], "number", f"the {words.x} seen"))
     if known is not None:
         found.append(Heading(known, [of_numbers(known, units.known, number)], "number", f"its {words.known}"))
-    for name in [reader.key, *reader.others] if with_others else []:
-        if name is not None and name not in (reader.label, group):
-            found.append(Heading(name, [of_texts(name, units.texts[name])], "other"))
+    for other in [reader.key, *reader.others] if with_others else []:
+        if other is not None and other not in (reader.label, group):
+            found.append(Heading(other, [of_texts(other, units.texts[other])], "other"))
     return found

@@ -52,7 +52,7 @@ class Units:
     def sorted(self) -> Units:
         """The same, the highest estimate first and those without one last."""
         rank = {name: i for i, name in enumerate(sorted(set(self.names)))}
-        order = np.lexsort(([rank[name] for name in self.names], -self.known, -self.estimate))
+        order = np.lexsort(np.stack([[rank[name] for name in self.names], -self.known, -self.estimate]))
         return self.at(order)
 
     def at(self, which: NDArray[np.intp]) -> Units:
@@ -70,8 +70,10 @@ class Units:
         """These, followed by others."""
         return Units(
             self.names + other.names,
-            *(np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("x", "known", "raw")),
-            {name: np.concatenate([values, other.answers[name]]) for name, values in self.answers.items()},
+            np.append(self.x, other.x),
+            np.append(self.known, other.known),
+            np.append(self.raw, other.raw),
+            {name: np.append(values, other.answers[name]) for name, values in self.answers.items()},
             {name: texts + other.texts[name] for name, texts in self.texts.items()},
         )
 
