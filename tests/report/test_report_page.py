@@ -40,9 +40,7 @@ def maps(tmp_path_factory, report) -> Path:
         x, y = number % 4, number // 4
         ring = [[x, y], [x + 1, y], [x + 1, y + 1], [x, y + 1], [x, y]]
         named = {"fips": f"{number:02d}", "name": HOSTILE}
-        squares.append(
-            {"type": "Feature", "properties": named, "geometry": {"type": "Polygon", "coordinates": [ring]}}
-        )
+        squares.append({"type": "Feature", "properties": named, "geometry": {"type": "Polygon", "coordinates": [ring]}})
         rows.append([f"{number:02d}", f"{HOSTILE}{number}", 3 * number, 100 + number, "</script><script>x=1</script>"])
     (folder / "areas.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": squares}))
     with (folder / "t.csv").open("w", newline="") as file:
@@ -59,7 +57,9 @@ def shown(browser, number):
 
 def place(browser, heading):
     """Which column a heading stands above."""
-    heads = browser.execute_script("return Array.from(document.querySelectorAll('thead th'), h => h.textContent.trim())")
+    heads = browser.execute_script(
+        "return Array.from(document.querySelectorAll('thead th'), h => h.textContent.trim())"
+    )
     return heads.index(heading) + 1
 
 
@@ -205,7 +205,9 @@ def test_a_point_under_the_pointer_is_its_unit(page, opened):
     assert spot[0] == "linear"
     from selenium.webdriver import ActionChains
 
-    ActionChains(browser).move_by_offset(0, 0).w3c_actions.pointer_action.move_to_location(round(spot[1]), round(spot[2]))
+    ActionChains(browser).move_by_offset(0, 0).w3c_actions.pointer_action.move_to_location(
+        round(spot[1]), round(spot[2])
+    )
     actions = ActionChains(browser)
     actions.w3c_actions.pointer_action.move_to_location(round(spot[1]), round(spot[2]))
     actions.perform()
@@ -320,7 +322,9 @@ def test_axe_finds_no_serious_fault(which, scheme, request, opened, browser):
         found = browser.execute_async_script("const done = arguments[0]; axe.run().then(done)")["violations"]
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-    faults = [(each["id"], each["nodes"][0]["html"][:100]) for each in found if each["impact"] in ("serious", "critical")]
+    faults = [
+        (each["id"], each["nodes"][0]["html"][:100]) for each in found if each["impact"] in ("serious", "critical")
+    ]
     assert faults == []
 
 

@@ -47,6 +47,8 @@ def command(
       ebformer report batters.csv --count hits --trials at_bats --future 400 --drift typical -o batters.html
       ebformer report deaths.csv --count deaths --exposure births --map counties.geojson --key fips -o map.html
     """
+    from contextlib import suppress
+
     import numpy as np
 
     from ebformer.comparison import compare
@@ -75,9 +77,10 @@ def command(
         with watch("Comparing methods"):
             names = ["mle", columns.channel.conjugate or "npmle-em", "npmle"]
             rivals = {name: CATALOGUE[name] for name in names} | {estimator.name: estimator}
-            alone = columns.group is None and shrunken.observations.tally().n > 1
-            rng = np.random.default_rng(0)
-            scores = compare(some_units(shrunken.observations.tally(), rng), rivals, rng) if alone else []
+            rng, scores = np.random.default_rng(0), []
+            if columns.group is None:
+                with suppress(InputError):  # one unit, or none whose observation can be split: nothing to compare
+                    scores = compare(some_units(shrunken.observations.tally(), rng), rivals, rng)
         with watch("Writing the report"):
             page = table_page(file, shrunken, scores, options.found_label(label, columns, opened), drawn)
             page.write(output)

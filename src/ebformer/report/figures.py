@@ -213,7 +213,7 @@ class Figures:
                 "The band is two standard deviations of noise."
             )
             found.append(Figure("pit", "Probability integral transform", fit_pictures.transform(fitted), flat))
-        able = [score for score in self.scores if score.refusal is None]
+        able = [score for score in self.scores if score.refusal is None and np.isfinite(score.excess)]
         if len(able) > 1:
             channel, best = table.fit.columns.channel, able[0]
             parts = f"held-out parts of these {channel.words.xs}"

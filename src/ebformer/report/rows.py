@@ -120,17 +120,22 @@ class Reader:
         named = ", ".join(f"{sql} AS {name}" for name, sql in chosen.items())
         # Rows without an answer come last: a WHERE would make DuckDB compare every row with every observation.
         parts = " UNION ALL ".join(
-            f"(SELECT {i} AS part, *, (SELECT sum(known) FROM ebformer_named) AS total FROM ebformer_named "
+            f"(SELECT {i} AS part, *, NULL::DOUBLE AS total FROM ebformer_named "
             f"ORDER BY CASE WHEN {estimate} IS NULL THEN NULL ELSE {by.replace('estimate', estimate)} END DESC "
             f"NULLS LAST, label LIMIT {limit})"
             for i, (by, limit) in enumerate(wanted)
         )
+        total = f"SELECT -1, {', '.join('NULL' for _ in chosen)}, sum(known) FROM ebformer_named"
         found = self.source.ask(
-            f"WITH ebformer_named AS MATERIALIZED (SELECT {named} FROM ebformer_given AS given) {parts}"
+            f"WITH ebformer_named AS MATERIALIZED (SELECT {named} FROM ebformer_given AS given) "
+            f"{parts} UNION ALL {total}"
         ).fetchnumpy()
-        whole = self._units(found, names)
-        places = [np.flatnonzero(np.ma.getdata(found["part"]) == i) for i in range(len(wanted))]
-        return [whole.at(at).sorted() for at in places], float(np.ma.filled(found["total"], np.nan)[0])
+        part = np.ma.getdata(found["part"])
+        known_of_all = float(np.ma.filled(found["total"], np.nan)[part < 0][0])
+        return [
+            self._units({name: column[part == i] for name, column in found.items()}, names).sorted()
+            for i in range(len(wanted))
+        ], known_of_all
 
     def _units(self, found: dict[str, NDArray[Any]], answers: list[str]) -> Units:
         x, known = (np.ma.filled(np.ma.asarray(found[name], np.float64), np.nan) for name in ("x", "known"))
