@@ -20,6 +20,7 @@ LAYERS = [
         "margins",
         "ranking",
         "selection",
+        "point_null",
         "check",
         "unseen_units",
         "comparison",

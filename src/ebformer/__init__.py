@@ -11,7 +11,7 @@ Names load when they are first used, so that `import ebformer` costs nothing.
 
 import lazy_loader
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__.remove("EmpiricalBayes")  # which needs scikit-learn

@@ -72,6 +72,10 @@ class Prior:
         """The distribution of factor * theta."""
         return self._with_atoms(self.atoms * factor)
 
+    def reweighted(self, weights: ArrayLike) -> Self:
+        """The same atoms with other weights."""
+        return type(self)(self.atoms, weights)
+
     def _with_atoms(self, atoms: Floats) -> Self:
         return type(self)(atoms, self.weights)
 
@@ -128,6 +132,9 @@ class GridPrior(Prior):
         """Which atoms are an end of the domain, and stay points: [k]."""
         low, high = self.channel.domain
         return np.asarray((self.atoms == low) | (self.atoms == high))
+
+    def reweighted(self, weights: ArrayLike) -> Self:
+        return type(self)(self.atoms, weights, self.channel)
 
     def _with_atoms(self, atoms: Floats) -> Self:
         return type(self)(atoms, self.weights, self.channel)

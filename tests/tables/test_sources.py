@@ -344,7 +344,7 @@ def test_frames_with_odd_names_are_shrunk_or_refused_in_a_sentence() -> None:
     ("wish", "complaint"),
     [
         ({"future": [1.0, 2.0]}, r"future exposure is \[1.0, 2.0\]: give one positive number"),
-        ({"future": "games"}, "future exposure is 'games': give one positive number"),
+        ({"future": "games"}, "there is no column 'games'"),
         ({"future": 0.0}, "future exposure is 0.0"),
         ({"above": [1.0, 2.0]}, r"the bar is \[1.0, 2.0\]: give a number"),
         ({"above": float("nan")}, "the bar is nan"),

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ebformer.bayes.marginal import admitted, check_known, in_blocks, observations, posterior
+from ebformer.binning import distinct_rows
 from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
 from ebformer.distributions import (
@@ -120,8 +121,11 @@ class PredictiveMixture(Predictive):
 
     def _cdf(self, y: Floats) -> Floats:
         """At y, x.shape + (q,) or (q,): x.shape + (q,)."""
-        below = self.channel.cdf(y[..., None], self.after.atoms, self.future[..., None, None])
-        return np.asarray((below * self.after.weights[..., None, :]).sum(axis=-1))
+        at, future = np.broadcast_arrays(y, self.future[..., None])
+        # Units share counts and what will be known of them: the channel is asked for each pair once.
+        first, which = distinct_rows(at.ravel(), future.ravel())
+        below = self.channel.cdf(at.flat[first][:, None], self.after.atoms, future.flat[first][:, None])
+        return np.einsum("...qk,...k->...q", below[which].reshape(*at.shape, below.shape[-1]), self.after.weights)
 
 
 class WholeMixture(PredictiveMixture):

@@ -32,6 +32,7 @@ class NamedColumns:
     zeros: str | None = None
     group: str | None = None
     unit: str | None = None
+    look: str | None = None
     missing: Missing = "error"
 
     def or_those_of(self, columns: Columns) -> NamedColumns:
@@ -43,7 +44,7 @@ class NamedColumns:
         named = {name: text for name, text in asdict(self).items() if text is not None}
         return NamedColumns(**(of_fit | named))
 
-    def found_in(self, file: TableFile) -> Columns:
+    def found_in(self, file: TableFile, future: str | float | None = None) -> Columns:
         """The columns named; without any, the only column that can hold counts, which is then said aloud."""
         from ebformer.errors import InputError
         from ebformer.tables.columns import NO_ROWS, Columns, check_unambiguous, only_count_column
@@ -52,14 +53,15 @@ class NamedColumns:
         words = {word: _number_unless_named(text, file.table.names) for word, text in known.items()}
         count = self.count
         if count is None and self.effect is None and self.se is None:
-            taken = (*known.values(), self.group, self.unit)
+            taken = (*known.values(), self.group, self.unit, self.look, future)
             candidates = [name for name in file.table.whole_number_columns() if name not in taken]
             if not candidates and not file.table.rows.limit(1).fetchall():
                 raise InputError(NO_ROWS)
             count = only_count_column(candidates, file.table.names)
             say(f"reading counts from column {count!r}")
-        columns = Columns.named(count, self.effect, self.group, self.unit, zeros=self.zeros, **words)
-        check_unambiguous([columns.role(role) for role in columns.roles], file.header)
+        columns = Columns.named(count, self.effect, self.group, self.unit, self.look, zeros=self.zeros, **words)
+        named = [columns.role(role) for role in columns.roles] + [future if isinstance(future, str) else None]
+        check_unambiguous(named, file.header)
         return columns
 
 
@@ -145,6 +147,14 @@ _unit = click.option(
     "--unit", metavar="COLUMN", help="Add up the rows of each unit first, such as the days of an item."
 )
 
+look = click.option(
+    "--look",
+    metavar="COLUMN",
+    help="Rows are looks at units, such as seasons: the last look is answered, and earlier ones of a --unit count as "
+    "much as rates kept of them. How rates move is learnt from the looks, unless --drift says it.",
+)
+"""--look, for a command that has --unit."""
+
 columns = _options(*_kinds, _unit, _missing, _as_named)
 """What the columns of a table are, and --missing; with --group, if a command has it, one `named`."""
 
@@ -196,9 +206,9 @@ _questions = _options(
     click.option(
         "--future",
         metavar="EXPOSURE",
-        type=click.FloatRange(min=0, min_open=True),
+        callback=lambda context, option, text: _number_unless_named(text, []),
         help="Add predicted, the next count over this much exposure (or out of so many trials, or the next effect with "
-        "this standard error), and its interval.",
+        "this standard error), and its interval; a number, or the column that has each unit's own.",
     ),
     click.option(
         "--drift",

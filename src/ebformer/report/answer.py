@@ -214,7 +214,11 @@ def luck(table: Shrunken) -> float | None:
     Var[theta] = Var[E[theta | x]] + E[Var[theta | x]] over the units, under the fitted priors.
     """
     seen_of, channel = table.observations, table.fit.columns.channel
-    if any(rule.prior is None for rule in table.fit.rules.values()) or not channel.complete:
+    if (
+        any(rule.prior is None for rule in table.fit.rules.values())
+        or not channel.complete
+        or seen_of.history is not None
+    ):
         return None
     questions, units = table.fit.questions(seen_of), seen_of.keys.rows.astype(np.float64)
     x, known = seen_of.x[questions.first], seen_of.known[questions.first]

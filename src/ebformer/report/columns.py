@@ -50,10 +50,9 @@ def headings(reader: Reader, units: Units, with_others: bool) -> list[Heading]:
         )
     if "predicted" in answers:
         next_x = f"{{:.{decimals(answers['predicted'])}f}}".format
-        future = f"{wanted.future:g} {known}" if known else f"{wanted.future:g} of {words.known}"
-        of = "with" if not columns.channel.whole else "in"
         expected = of_numbers("predicted", answers["predicted"], next_x)
-        found.append(Heading("next", [expected], "answer", f"{columns.x} expected {of} {future}"))
+        hint = f"the next {columns.x} expected, {words.known} {wanted.ahead}"
+        found.append(Heading("next", [expected], "answer", hint))
         next_end = number if columns.channel.whole else next_x
         ends = [of_numbers(end, answers[end], next_end) for end in ("predicted_lower", "predicted_upper")]
         found.append(

@@ -160,8 +160,10 @@ class Figures:
 
     def _prediction(self) -> Figure:
         units, answers, wanted = self.units, self.units.answers, self.table.wanted
-        columns, future = self.table.fit.columns, float(wanted.future or 1.0)
-        times = future / (wanted.per or 1.0) if columns.channel.whole else 1.0
+        columns, one_for_all = self.table.fit.columns, not isinstance(wanted.future, str)
+        times = np.nan  # where every unit has its own future, there is no raw number to set beside the next
+        if one_for_all:
+            times = float(wanted.future or 1.0) / (wanted.per or 1.0) if columns.channel.whole else 1.0
         entries = [
             Line(
                 name,
@@ -175,10 +177,8 @@ class Figures:
             )
             for i, name, gap in self._ends(10, 4)
         ]
-        next_look = (
-            f"next {seen(columns, np.nan, future).strip()}" if columns.known is not None else f"next {columns.x}"
-        )
-        meanings = [("estimate", "expected"), ("raw", "as the raw one")]
+        next_look = f"next {columns.x}, {columns.role('known') or columns.channel.words.known} {wanted.ahead}"
+        meanings = [("estimate", "expected"), *([("raw", "as the raw one")] if one_for_all else [])]
         caption = f"What to expect next, with {percent(wanted.level)} intervals of the outcome itself."
         if "predicted_still" in answers:
             meanings.append(("still", f"if no {columns.channel.words.theta} moved"))

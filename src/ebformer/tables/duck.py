@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, MISSING_NUMBERS, Offender
-from ebformer.tables.keys import keys, totals
+from ebformer.tables.keys import common_future, keys, more_keys, totals
 from ebformer.tables.observations import Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
@@ -67,6 +67,7 @@ class DuckTable:
             _floats(found["key_x"]),
             _floats(found["key_known"]),
             np.asarray(found["rows"], dtype=np.int64),
+            {role: _floats(found[f"key_{role}"]) for role in columns.numbered},
         )
 
     def variety(self, columns: Columns, role: Role, limit: int) -> int:
@@ -82,14 +83,28 @@ class DuckTable:
 
     def of_units(self, columns: Columns) -> DuckTable:
         x, known = totals(columns.channel, Sql(self.number(columns.x)), Sql(self._known(columns)))
-        by = ", ".join(quoted(name) for name in (columns.unit, columns.group) if name is not None)
+        by = ", ".join(quoted(name) for name in (columns.unit, columns.look, columns.group) if name is not None)
+        ahead = columns.future
+        future = "" if ahead is None else f", {common_future(self.number(ahead))} AS {quoted(ahead)}"
         numbered = "SELECT *, row_number() OVER () AS ebformer_row FROM ebformer_given"
         return DuckTable(
             self.ask(
-                f"SELECT {by}, {x} AS {quoted(columns.x)}, {known} AS {quoted(str(columns.of_units.known))} "
+                f"SELECT {by}, {x} AS {quoted(columns.x)}, {known} AS {quoted(str(columns.of_units.known))}{future} "
                 f"FROM ({numbered}) AS given GROUP BY {by} ORDER BY min(ebformer_row)"
             )
         )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        found = {name: np.ma.asarray(entries) for name, entries in self.rows.fetchnumpy().items()}
+        return {
+            name: (_texts if not self._is_number(name) else _floats if np.ma.is_masked(entries) else np.ma.getdata)(
+                entries
+            )
+            for name, entries in found.items()
+        }
+
+    def made_of(self, columns: dict[str, NDArray[Any]]) -> DuckTable:
+        return DuckTable(self.ask("FROM ebformer_found", columns))
 
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         name, keyed = columns.role(role), self._keys(columns, width)
@@ -135,7 +150,8 @@ class DuckTable:
     def _keys(self, columns: Columns, width: float) -> dict[Role, str]:
         """What rows are grouped by and matched on, as SQL."""
         x, about = keys(columns.channel, Sql(self.number(columns.x)), Sql(self._known(columns)), width)
-        found: dict[Role, str] = {"x": x.text, "known": about.text}
+        more = more_keys(columns, lambda name: Sql(self.number(name)), width)
+        found: dict[Role, str] = {"x": x.text, "known": about.text, **{role: key.text for role, key in more.items()}}
         if columns.group is not None:
             text = f"given.{quoted(columns.group)}::VARCHAR"
             found["group"] = unless_missing(MISSING_GROUPS, text, text)

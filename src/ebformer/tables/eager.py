@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ebformer.binning import distinct_rows
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, Offender, means_missing
-from ebformer.tables.keys import keys
+from ebformer.tables.keys import keys, more_keys
 from ebformer.tables.observations import Distinct, numbered
 
 
@@ -41,7 +41,7 @@ class EagerTable:
     def of_units(self, columns: Columns) -> EagerTable:
         assert columns.unit is not None
         shown, channel, after = self._shown(columns, 0.0), columns.channel, columns.of_units
-        by = [numbered(self._texts(columns.unit)), None if shown.group is None else numbered(shown.group)]
+        by = [numbered(self.texts(name)) for name in (columns.unit, columns.look, columns.group) if name is not None]
         _, which = distinct_rows(*by)
         _, first, unit = np.unique(which, return_index=True, return_inverse=True)
         order = np.argsort(np.argsort(first))[unit]  # units in the order of their first rows
@@ -52,13 +52,32 @@ class EagerTable:
                 *(np.bincount(order, np.where(usable, each, 0.0)).astype(float) for each in (a, b))
             )
         lost = np.bincount(order, ~usable) > 0
-        names = list(dict.fromkeys(name for name in (columns.unit, columns.group) if name is not None))
+        names = list(dict.fromkeys(name for name in (columns.unit, columns.look, columns.group) if name is not None))
         rows = self.frame[np.sort(first).tolist()].select(*names)
         kind = np.int64 if channel.whole else np.float64
         totals = {columns.x: np.ma.array(np.where(lost, 0.0, x).astype(kind), mask=lost)}
         totals[str(after.known)] = np.ma.array(np.where(lost, 0.0, known), mask=lost)
+        if columns.future is not None:  # NaN where the rows of a unit differ, or lack it
+            future = shown.more["future"]
+            alike = np.bincount(order, future != future[np.sort(first)][order]) == 0
+            totals[columns.future] = np.ma.array(np.where(alike, future[np.sort(first)], 0.0), mask=~alike)
         each = np.arange(first.size)
         made = EagerTable(rows.with_columns(*[self._column(name, values, each) for name, values in totals.items()]))
+        made.lazy = self.lazy
+        return made
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        found = {name: self.frame[name] for name in self.names}
+        return {
+            name: self._numbers(name)
+            if column.dtype.is_numeric() and column.null_count()
+            else np.array(column.to_list(), dtype=None if column.dtype.is_numeric() else object)
+            for name, column in found.items()
+        }
+
+    def made_of(self, columns: dict[str, NDArray[Any]]) -> EagerTable:
+        home = self.frame.implementation
+        made = EagerTable(nw.from_dict({name: entries.tolist() for name, entries in columns.items()}, backend=home))
         made.lazy = self.lazy
         return made
 
@@ -85,7 +104,7 @@ class EagerTable:
         """Which of these observations each row shows, -1 where none."""
         rows, size = self._shown(columns, width), asked.rows.size
         together = asked.and_then(rows)
-        _, same = distinct_rows(numbered(together.group), together.x, together.known)
+        _, same = distinct_rows(numbered(together.group), together.x, together.known, *together.more.values())
         position = np.full(same.max() + 1, -1)
         position[same[:size]] = np.arange(size)
         return position[same[size:]]
@@ -106,8 +125,9 @@ class EagerTable:
         """What every row shows."""
         x = self._numbers(columns.x)
         known = self._numbers(columns.known) if isinstance(columns.known, str) else np.full(x.shape, columns.constant)
-        group = None if columns.group is None else self._texts(columns.group)
-        return Distinct(group, *keys(columns.channel, x, known, width), np.broadcast_to(np.int64(1), x.shape))
+        group = None if columns.group is None else self.texts(columns.group)
+        one_each, more = np.broadcast_to(np.int64(1), x.shape), more_keys(columns, self._numbers, width)
+        return Distinct(group, *keys(columns.channel, x, known, width), one_each, more)
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
         column = self.frame[name]
@@ -116,7 +136,8 @@ class EagerTable:
         entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
         return np.array([np.nan if missing else _number(entry) for entry, missing in entries], dtype=np.float64)
 
-    def _texts(self, name: str) -> NDArray[np.object_]:
+    def texts(self, name: str) -> NDArray[np.object_]:
+        """The entries of a column as text, None where one is missing: the names of groups and units."""
         column = self.frame[name]
         texts = np.empty(len(column), dtype=object)
         entries = zip(map(str, column.to_list()), column.is_null().to_list(), strict=True)

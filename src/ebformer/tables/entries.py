@@ -65,8 +65,9 @@ def _trouble(channel: Channel, role: Role, value: object) -> str:
     if value is None or means_missing(str(value)):
         # Named, for those who meant Namibia by NA.
         called = f"{value!r}, which means " if isinstance(value, str) and value.strip() else ""
+        alike = " or not the same in all rows of a unit" if role == "future" else ""
         return (
-            f"{called}missing: fill it in, drop the row, or keep such rows unanswered "
+            f"{called}missing{alike}: fill it in, drop the row, or keep such rows unanswered "
             '(--missing keep, in Python missing="keep")'
         )
     try:
@@ -82,7 +83,7 @@ def _trouble(channel: Channel, role: Role, value: object) -> str:
     if isinstance(value, str) and (stray := re.search(r"[^\x00-\x7f]", value)):
         return f"{value!r}, with a stray {unicodedata.name(stray[0], 'character')}: remove it"
     words = channel.words
-    if role == "known":
+    if role in ("known", "future"):
         return f"{value}: {words.ask_known}, so correct or drop that row"
     if channel.whole and number != number // 1 and abs(number) <= LARGEST_WHOLE:
         needs = f"a rate needs its count in this column and its {words.known} in another"

@@ -105,7 +105,8 @@ class TableFile:
         names = rows.columns
         if to.delimiter is None:
             if self.format.delimiter is not None:
-                numbers = {columns.x: "BIGINT" if columns.channel.whole else "DOUBLE", columns.role("known"): "DOUBLE"}
+                numbers = dict.fromkeys([columns.role("known"), columns.future], "DOUBLE")
+                numbers[columns.x] = "BIGINT" if columns.channel.whole else "DOUBLE"
                 cast = [
                     f"try_cast({quoted(n)} AS {numbers[n]}) AS {quoted(n)}" if n in numbers else quoted(n)
                     for n in names

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from ebformer.tables.answers import Answer, Asked, Wanted, asked_for
 from ebformer.tables.columns import Columns, Missing, first_few
 from ebformer.tables.observations import Observations, observe
 from ebformer.tally import Tally
+
+if TYPE_CHECKING:
+    from ebformer.tables.histories import Histories
 
 NOTE = "note"
 """The column that says why a row has no answer, or what to know about the one it has."""
@@ -99,20 +102,26 @@ class Fit:
         """The answers to what is wanted, once it is `settled`."""
         return asked_for(wanted, all(rule.prior is not None for rule in self.rules.values()))
 
-    def answers(self, observations: Observations, wanted: Wanted) -> dict[str, NDArray[Any]]:
+    def answers(
+        self, observations: Observations, wanted: Wanted, histories: Histories | None = None
+    ) -> dict[str, NDArray[Any]]:
         """Every new column, one entry [u] per distinct observation."""
         wanted = self.settled(wanted)
         asked = self.questions(observations)
         if asked.which.size == 0:
             return {name: np.empty(0) for name in self.new_columns(wanted)}
         x, known = observations.x[asked.first], observations.known[asked.first]
+        future = None if observations.future is None else observations.future[asked.first]
+        history = None if observations.history is None else observations.history[asked.first]
         units = np.bincount(asked.which, weights=observations.keys.rows).astype(np.int64)
         answers = self.asked_for(wanted)
         found: dict[str, list[NDArray[Any]]] = {name: [] for answer in answers for name in answer.columns}
         among = any(answer.all for answer in answers)
         blocks = []
         for rule, at in asked.blocks():
-            block = Asked(rule, x[at], known[at])
+            ahead = wanted.future if future is None else future[at]
+            earlier = () if history is None or histories is None else histories.earlier(history[at])
+            block = Asked(rule, x[at], known[at], ahead, wanted.moving, earlier)
             for answer in answers:
                 if answer.each is not None:
                     for name, values in zip(answer.columns, answer.each(block, wanted), strict=True):
@@ -175,7 +184,8 @@ class Fit:
             number |= dict.fromkeys(new, len(rules))
             rules.append(self.pooled)
         rule = np.array([number[name] for name in names], dtype=np.intp)[group]
-        first, which = distinct_rows(rule, observations.x, observations.known)
+        more = observations.future, observations.history
+        first, which = distinct_rows(rule, observations.x, observations.known, *more)
         return Questions(rules, np.bincount(rule[first], minlength=len(rules)), first, which)
 
     def about_unknown(self, new: list[str | None]) -> InputError:
@@ -270,15 +280,17 @@ def fit_table(
     """
     if observations.keys.rows.size == 0:
         raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
+    # What is to be predicted, and from what, is asked anew of each table.
+    columns = replace(observations.columns, future=None, history=None)
     if neighbours is not None:
         alone = [(tally, [name]) for name, tally in observations.tallies().items()]
-        return _pooled(observations.columns, alone, method, neighbours)
+        return _pooled(columns, alone, method, neighbours)
     if pool:
-        return _pooled(observations.columns, observations.distinct_tallies, method)
+        return _pooled(columns, observations.distinct_tallies, method)
     rules: dict[str | None, Rule] = {}
     for tally, groups in observations.distinct_tallies:
         rules |= dict.fromkeys(groups, method(coarsened(tally)))
-    return Fit(observations.columns, {name: rules[name] for name in observations.groups[0]}, method)
+    return Fit(columns, {name: rules[name] for name in observations.groups[0]}, method)
 
 
 def _pooled(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ from ebformer.channels.base import Channel
 from ebformer.errors import InputError
 from ebformer.tables.columns import NO_ROWS, Columns, Missing, Role, check_missing
 from ebformer.tables.entries import Offender, complaint, reason
-from ebformer.tables.keys import defects, keys, unkeyed
+from ebformer.tables.keys import defects, future_key, keys, unkeyed, unkeyed_future
 from ebformer.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -33,36 +33,39 @@ bins would grow wider than the noise of large counts."""
 class Distinct:
     """What a GROUP BY returns: arrays [u] of group (text), x, what is known (or its bin) and the number of rows.
 
-    A missing entry is None in `group` and NaN in `x` and `known`. Text that is no number is -inf; `keys` says what bins
-    are.
+    `more` has the numbers of further roles, such as what will be known of the next observation. A missing entry is None
+    in `group` and NaN among numbers. Text that is no number is -inf; `keys` says what bins are.
     """
 
     group: NDArray[np.object_] | None
     x: Floats
     known: Floats
     rows: Ints
+    more: Mapping[Role, Floats] = field(default_factory=dict)
 
     @property
     def by_role(self) -> dict[Role, NDArray[Any]]:
         """What rows were grouped by."""
-        numbers: dict[Role, NDArray[Any]] = {"x": self.x, "known": self.known}
+        numbers: dict[Role, NDArray[Any]] = {"x": self.x, "known": self.known, **self.more}
         return numbers if self.group is None else numbers | {"group": self.group}
 
     def at(self, which: NDArray[Any]) -> Distinct:
         """Some of them, by mask or by position."""
         group = None if self.group is None else self.group[which]
-        return Distinct(group, self.x[which], self.known[which], self.rows[which])
+        more = {role: numbers[which] for role, numbers in self.more.items()}
+        return Distinct(group, self.x[which], self.known[which], self.rows[which], more)
 
     def merged(self) -> Distinct:
         """Each of them once: the rows of equal ones are added up."""
-        first, which = distinct_rows(numbered(self.group), self.x, self.known)
+        first, which = distinct_rows(numbered(self.group), self.x, self.known, *self.more.values())
         return replace(self.at(first), rows=np.bincount(which, weights=self.rows).astype(np.int64))
 
     def and_then(self, other: Distinct) -> Distinct:
         """These, followed by others."""
         group = None if self.group is None or other.group is None else np.concatenate([self.group, other.group])
         x, known = np.concatenate([self.x, other.x]), np.concatenate([self.known, other.known])
-        return Distinct(group, x, known, np.concatenate([self.rows, other.rows]))
+        more = {role: np.concatenate([numbers, other.more[role]]) for role, numbers in self.more.items()}
+        return Distinct(group, x, known, np.concatenate([self.rows, other.rows]), more)
 
 
 def numbered(texts: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
@@ -95,6 +98,12 @@ class Source(Protocol):
 
     def of_units(self, columns: Columns) -> Source:
         """A table with one row per unit (and group): its observations added up, empty where one cannot be used."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Its columns, every row in memory: a missing number is NaN."""
+
+    def made_of(self, columns: dict[str, NDArray[Any]]) -> Source:
+        """A table of the same kind with these columns."""
 
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         """The entry in this role of the first row that shows one of these observations, and how many rows do."""
@@ -131,6 +140,18 @@ class Observations:
     def known(self) -> Floats:
         """What is known about each, such as its exposure; where observations were binned, the middle of the bin."""
         return self._middle[1]
+
+    @cached_property
+    def future(self) -> Floats | None:
+        """What will be known about the next observation of each, where a column says it."""
+        found = self.keys.more.get("future")
+        return None if found is None else unkeyed_future(self.columns.channel, found, self.width)
+
+    @property
+    def history(self) -> Ints | None:
+        """The number of each one's history, where units have some."""
+        found = self.keys.more.get("history")
+        return None if found is None else found.astype(np.int64)
 
     def corners(self) -> list[tuple[Floats, Floats]]:
         """The observations at the ends of the bins, four ways to combine them."""
@@ -184,11 +205,15 @@ def observe(source: Source, columns: Columns, missing: Missing = "error") -> Obs
     columns.found_in(source.names)
     check_missing(missing)
     channel, (finest, widest) = columns.channel, columns.channel.widths
-    varied: list[Role] = [role for role in columns.roles if role == "known" or (role == "x" and not channel.whole)]
+    varied: list[Role] = [
+        role for role in columns.roles if role in ("known", "future") or (role == "x" and not channel.whole)
+    ]
     width = finest if any(source.variety(columns, role, LIMIT) > LIMIT for role in varied) else 0.0
+    if columns.history is not None:  # few units share one, and bins would make them hardly fewer
+        width = 0.0
     found = source.distinct(columns, width)
     most = LIMIT if found.group is None else max(LIMIT, PER_GROUP * len(set(found.group.tolist())))
-    if not width and found.rows.size > most:
+    if not width and found.rows.size > most and columns.history is None:
         binned = source.distinct(columns, finest)
         if binned.rows.size < found.rows.size:
             width, found = finest, binned
@@ -209,7 +234,12 @@ def _coarser(channel: Channel, found: Distinct, width: float) -> Distinct:
     x, known = found.x.copy(), found.known.copy()
     at = np.isfinite(x) & np.isfinite(known)
     x[at], known[at] = keys(channel, *unkeyed(channel, x[at], known[at], width), 2.0 * width)
-    return replace(found, x=x, known=known)
+    more = dict(found.more)
+    if "future" in more:
+        future = more["future"] = more["future"].copy()
+        at = np.isfinite(future)
+        future[at] = future_key(channel, unkeyed_future(channel, future[at], width), 2.0 * width)
+    return replace(found, x=x, known=known, more=more)
 
 
 def _usable(
@@ -221,7 +251,7 @@ def _usable(
     """
     usable = np.ones(found.rows.size, dtype=bool)
     why = np.full(found.rows.size, None, dtype=object)
-    for role, absent, wrong in defects(columns, found.x, found.known, found.group, width):
+    for role, absent, wrong in defects(columns, found.x, found.known, found.more, found.group, width):
         refused = {"error": absent | wrong, "keep": wrong, "explain": np.zeros_like(wrong)}[missing]
         if refused.any():
             offender = source.offender(columns, width, found.at(refused), role)

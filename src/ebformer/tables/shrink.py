@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.check import ModelCheck
+from ebformer.drift import Drift
+from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
 from ebformer.tables.fit import NOTE, Fit, fit_table
+from ebformer.tables.histories import HISTORY, Histories, last_looks
 from ebformer.tables.observations import Distinct, Observations, Source, observe
 from ebformer.tables.remarks import about_bins, about_repeats, remarks
 
@@ -40,6 +44,8 @@ class Shrunken:
     remarks: list[str]
     answers: Mapping[str, NDArray[Any]]
     """The new columns by name, one entry per distinct observation: of `observations` first, then of its unusable ones."""
+    learnt: Drift | None = None
+    """How thetas moved between the looks of a long table."""
 
     @property
     def departures(self) -> list[str]:
@@ -50,8 +56,9 @@ class Shrunken:
     def meanings(self) -> list[str]:
         """What the columns mean that were asked for, a sentence each; estimates and intervals explain themselves."""
         settled, channel = self.fit.settled(self.wanted), self.observations.columns.channel
+        moved = [] if self.learnt is None else self.learnt.sentences(channel)
         asked = self.fit.asked_for(settled)
-        return [answer.sentence(settled, channel) for answer in asked if not answer.in_theta]
+        return moved + [answer.sentence(settled, channel) for answer in asked if not answer.in_theta]
 
     @property
     def model_check(self) -> list[str]:
@@ -86,10 +93,21 @@ def shrink_table(
     >>> shrink_table(goals, Columns("goals"), CATALOGUE["mle"], Wanted()).rows.order("goals").fetchall()
     [(0, 0.0), (3, 3.0), (3, 3.0)]
     """
+    if wanted.drift is not None and wanted.future is None and columns.look is None:
+        raise InputError("a drift is about the next observation: say what will be known about it, as future=")
+    columns = replace(columns, future=wanted.future if isinstance(wanted.future, str) else None)
     with watch("Reading"):
+        histories: Histories | None = None
+        learnt: Drift | None = None
         repeats = [] if columns.unit is not None or isinstance(method, Fit) else about_repeats(source, columns)
         if columns.unit is not None:
             observe(source, columns, missing)  # a row that cannot be used is named as it stands
+        if columns.look is not None:
+            source, columns, histories, repeats = last_looks(source, columns)
+            if wanted.drift is None:
+                learnt = histories.drift(None if isinstance(method, Fit) else method)
+                wanted = replace(wanted, drift=learnt)
+        elif columns.unit is not None:
             source, columns = source.of_units(columns), columns.of_units
         observations = observe(source, columns, missing)
     groups, units = len(observations.groups[0]), int(observations.keys.rows.sum())
@@ -106,12 +124,14 @@ def shrink_table(
         said = about_bins(fit, observations) if isinstance(method, Fit) else remarks(fit, observations, method)
         said = repeats + said
     with watch("Answering"):  # ranks of thousands of units take their time
-        answers = fit.answers(observations, wanted)
+        answers = fit.answers(observations, wanted, histories)
     shown = observations.keys
     if observations.unusable is not None:
         shown, answers = _explained(observations, observations.unusable, answers, fit.notes(observations))
     rows = source.with_answers(columns, observations.width, shown, answers)
-    return Shrunken(rows, fit, observations, wanted, checks, said, answers)
+    if histories is not None:
+        rows = nw.from_native(rows).drop(HISTORY).to_native()
+    return Shrunken(rows, fit, observations, wanted, checks, said, answers, learnt)
 
 
 def _explained(
