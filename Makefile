@@ -1,6 +1,7 @@
 # make demo   a table of shrunken claims in the terminal, and a report to open
 # make test   everything, with the development extras
 # make site   the documentation as pages in site/, to open without a server
+# make pictures  the README's picture, a screenshot of a report
 # make pages  what the pages in docs/ print and show, by running their code again
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,7 +10,7 @@ WORKERS ?= 2
 INSTALLED := pyproject.toml hatch_build.py src/ebformer/networks/kernels.c src/ebformer/networks/constants.py \
 	src/ebformer/estimators/npmle/loops.c
 
-.PHONY: demo test pages site clean
+.PHONY: demo test pages pictures site clean
 
 demo: .venv/demo
 	$(BIN)/ebformer demo
@@ -27,6 +28,9 @@ site: .venv/site
 
 pages: .venv/test
 	$(BIN)/python tests/test_docs_examples.py
+
+pictures: .venv/test
+	$(BIN)/python benchmarks/pictures.py
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ebformer needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)")'

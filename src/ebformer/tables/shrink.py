@@ -43,7 +43,7 @@ class Shrunken:
     """One per group; none where a saved fit answered, which is not checked on new rows."""
     remarks: list[str]
     answers: Mapping[str, NDArray[Any]]
-    """The new columns by name, one entry per distinct observation: of `observations` first, then of its unusable ones."""
+    """The new columns, one entry per distinct observation: those of `observations`, then its unusable ones."""
     learnt: Drift | None = None
     """How thetas moved between the looks of a long table."""
 
