@@ -28,6 +28,8 @@ LAYERS = [
         "drift",
         "drift_learning",
         "looks",
+        "covariates",
+        "regression",
     },
     {"report"},
     {"cli"},

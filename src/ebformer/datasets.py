@@ -31,7 +31,8 @@ class Dataset:
     @property
     def columns(self) -> Columns:
         """The columns to shrink."""
-        return Columns.named(**self.words)
+        words: dict[str, Any] = {**self.words}
+        return Columns.named(**words)
 
     @property
     def options(self) -> str:

@@ -19,6 +19,8 @@ FINE, COARSE = gauss_legendre(24), gauss_legendre(6)
 """For cells that hold many units, and for those that hold less than one."""
 MOST_CELLS = 1024
 """Units in one cell are ordered at random, so cells near the top must hold few; time and memory ask for few cells."""
+MOST_EDGES = 8 * MOST_CELLS
+"""Where there are more edges, those of the cells are chosen among fewer."""
 MOST_TERMS = 2**24
 """So many terms of mixtures are summed, for all units and cells."""
 SMALL, ORDER = 0.1, 14
@@ -36,8 +38,10 @@ def cells(posteriors: list[Posterior], multiplicity: NDArray[np.int64]) -> Float
     >>> cells([one], np.array([3])).tolist()
     [[0.25, 0.75]]
     """
-    posteriors = [_simplified(posterior) for posterior in posteriors]
+    posteriors = _simplified(posteriors)
     edges = np.unique(np.concatenate([_edges(posterior) for posterior in posteriors]))
+    if edges.size > MOST_EDGES:  # every posterior has a grid of its own
+        edges = edges[:: -(edges.size // (2 * MOST_CELLS))][::-1]
     if edges.size > MOST_CELLS:
         units = np.split(multiplicity, np.cumsum([posterior.mean.size for posterior in posteriors])[:-1])
         ahead = sum(each @ posterior.exceeds(edges) for each, posterior in zip(units, posteriors, strict=True))
@@ -50,15 +54,15 @@ def cells(posteriors: list[Posterior], multiplicity: NDArray[np.int64]) -> Float
     return np.concatenate(weights)
 
 
-def _simplified(posterior: Posterior) -> Posterior:
-    """The same, but where a mixture over parameters has too many terms, the law with its mean and variance.
+def _simplified(posteriors: list[Posterior]) -> list[Posterior]:
+    """The same, but where mixtures over parameters have too many terms, the laws with their means and variances.
 
     Only units by the thousands have so many, and these leave next to no doubt about the parameters.
     """
-    if not isinstance(posterior, MixedPosterior):
-        return posterior
-    terms = posterior.mean.size * posterior.weights.size * MOST_CELLS
-    return posterior if terms <= MOST_TERMS else posterior.matched
+    mixed = [posterior for posterior in posteriors if isinstance(posterior, MixedPosterior)]
+    if sum(each.mean.size * each.weights.shape[-1] for each in mixed) * MOST_CELLS <= MOST_TERMS:
+        return posteriors
+    return [each.matched if isinstance(each, MixedPosterior) else each for each in posteriors]
 
 
 def _rungs(height: Floats) -> NDArray[np.bool_]:
@@ -74,6 +78,8 @@ def _edges(posterior: Posterior) -> Floats:
         return posterior.edges[1:]
     if isinstance(posterior, DiscretePosterior):
         return posterior.atoms
+    if isinstance(posterior, MixedPosterior):  # any edges will do, and these are at hand
+        posterior = posterior.matched
     levels = (np.arange(25) + 0.5) / 25
     spread = np.argsort(posterior.mean)[np.unique(np.linspace(0, posterior.mean.size - 1, 25).astype(int))]
     return np.asarray(posterior.quantile(levels)[spread].ravel())

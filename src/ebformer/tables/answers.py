@@ -126,6 +126,8 @@ class Asked:
     rule: Rule
     x: Floats
     known: Floats
+    expected: float | None = None
+    """What covariates let expect of all of them, where there are any."""
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -192,6 +194,14 @@ def _selected(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
     return [selected(errors, units, wanted.fdr)]
 
 
+EXPECTED = Answer(
+    ("expected",),
+    lambda wanted: True,
+    "the {words.theta} to expect by the covariates alone",
+    each=lambda asked, wanted: [np.full(asked.x.shape, asked.expected)],
+    in_theta=True,
+)
+"""The first answer where there are covariates."""
 ANSWERS = (
     Answer(
         ("estimate",),

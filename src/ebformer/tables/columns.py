@@ -13,10 +13,12 @@ import numpy as np
 
 from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
+from ebformer.covariates import Covariates
 from ebformer.errors import InputError
 
-Role = Literal["x", "known", "group"]
-"""What a column may hold: the observation, what is known about how it was made, the name of the unit's group."""
+Role = Literal["x", "known", "group", "expected"]
+"""What a column may hold: the observation, what is known about how it was made, the name of the unit's group, and what
+its covariates let expect."""
 Missing = Literal["error", "keep", "explain"]
 """What becomes of rows that cannot be used: an error, or rows without answers; `keep` allows for missing entries only,
 `explain` for all, and adds a column that says why."""
@@ -28,7 +30,8 @@ class Columns:
     """The columns that hold the observations and, where there are any, what is known of them and their groups.
 
     `known` is a column, one number for all rows, or None for the channel's usual one. `unit` names those whose rows are
-    to be added up. The rest of `tables` speaks of roles, and asks here what is known of them.
+    to be added up. `covariates` tell about theta beside the observation, and once they have, the column `expected` says
+    what. The rest of `tables` speaks of roles, and asks here what is known of them.
 
     >>> Columns("goals", "games").found_in(["name", "goals", "game"])
     Traceback (most recent call last):
@@ -41,6 +44,8 @@ class Columns:
     group: str | None = None
     channel: Channel = POISSON
     unit: str | None = None
+    covariates: Covariates | None = None
+    expected: str | None = None
 
     @staticmethod
     def named(
@@ -48,12 +53,13 @@ class Columns:
         effect: str | None = None,
         group: str | None = None,
         unit: str | None = None,
+        covariates: Covariates | None = None,
         **words: str | float | None,
     ) -> Columns:
         """The columns by the words of users; as everywhere, what is known picks the channel.
 
         >>> Columns.named("hits", trials="at_bats")
-        Columns(x='hits', known='at_bats', group=None, channel=Binomial(), unit=None)
+        Columns(x='hits', known='at_bats', group=None, channel=Binomial(), unit=None, covariates=None, expected=None)
         >>> Columns.named(effect="z", se=1).known
         1.0
         """
@@ -70,7 +76,10 @@ class Columns:
             known = float(known)
         if unit is not None and not channel.complete:
             raise InputError("rows without their zeros cannot be added up: give one row per unit")
-        return Columns(cast(str, given[channel.column]), known, group, channel, unit)
+        if covariates is not None and (unit is not None or not channel.complete):
+            other = "rows that are added up" if unit is not None else "a table without its zeros"
+            raise InputError(f"covariates are for one row per unit, all units in the table, and not for {other}")
+        return Columns(cast(str, given[channel.column]), known, group, channel, unit, covariates)
 
     @property
     def constant(self) -> float | None:
@@ -80,7 +89,7 @@ class Columns:
     def role(self, role: Role) -> str | None:
         """The column that plays this role."""
         known = self.known if isinstance(self.known, str) else None
-        return {"x": self.x, "known": known, "group": self.group}[role]
+        return {"x": self.x, "known": known, "group": self.group, "expected": self.expected}[role]
 
     @property
     def roles(self) -> list[Role]:
@@ -93,12 +102,13 @@ class Columns:
         >>> Columns("goals", "games").word("known")
         'exposure'
         """
-        return {"x": self.channel.column, "known": self.channel.keyword, "group": "group"}[role]
+        return {"x": self.channel.column, "known": self.channel.keyword, "group": "group", "expected": "expected"}[role]
 
     def found_in(self, names: Sequence[str]) -> Columns:
         """These columns, or an `InputError` that names the nearest ones."""
         known = None if isinstance(self.known, float) else self.known
-        for name in (self.x, *(other for other in (known, self.group, self.unit) if other is not None)):
+        named = (self.x, known, self.group, self.unit, *(() if self.covariates is None else self.covariates.names))
+        for name in (named[0], *(other for other in named[1:] if other is not None)):
             if isinstance(name, list | tuple):
                 raise InputError(f"{name!r} are several columns: name one, or join them into one first")
             if not isinstance(name, str):  # pandas numbers columns that were given no names
@@ -113,6 +123,8 @@ class Columns:
             if role != "x" and self.role(role) == self.x:
                 words = f"the {self.word('x')} and the {self.word(role)}"
                 raise InputError(f"{self.x!r} cannot be both {words}: name two columns")
+        if self.covariates is not None and self.x in self.covariates.names:
+            raise InputError(f"{self.x!r} is what is to be estimated, and cannot be a covariate: leave it out")
         if self.unit is not None and self.unit in (self.x, known):
             raise InputError(f"{self.unit!r} cannot be a number and the unit: name two columns")
         return self

@@ -18,7 +18,7 @@ from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, MISSING_NUMBERS, Offender
 from ebformer.tables.keys import keys, totals
-from ebformer.tables.observations import Distinct
+from ebformer.tables.observations import Contents, Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
 NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT|BOOLEAN"
@@ -67,7 +67,43 @@ class DuckTable:
             _floats(found["key_x"]),
             _floats(found["key_known"]),
             np.asarray(found["rows"], dtype=np.int64),
+            None if columns.expected is None else _floats(found["key_expected"]),
         )
+
+    def contents(self, columns: Columns) -> Contents:
+        said = self._said(columns)
+        listed = ", ".join(f"{sql} AS said_{i}" for i, sql in enumerate(said))
+        found = self.ask(
+            f"SELECT {listed}, count(*) AS rows FROM ebformer_given AS given GROUP BY ALL ORDER BY ALL"
+        ).fetchnumpy()
+        assert columns.covariates is not None
+        entries = [found[f"said_{i}"] for i in range(len(said))]
+        read = {
+            name: _floats(each) if self._is_number(name) else _texts(each)
+            for name, each in zip(columns.covariates.names, entries[2:], strict=True)
+        }
+        return Contents(_floats(entries[0]), _floats(entries[1]), read, np.asarray(found["rows"], dtype=np.int64))
+
+    def with_expected(self, columns: Columns, contents: Contents, expected: NDArray[np.float64]) -> DuckTable:
+        assert columns.expected is not None
+        arrays = (contents.x, contents.known, *contents.covariates.values())
+        same = " AND ".join(f"{sql} IS NOT DISTINCT FROM found.said_{i}" for i, sql in enumerate(self._said(columns)))
+        return DuckTable(
+            self.ask(
+                f"SELECT given.*, found.expected::DOUBLE AS {quoted(columns.expected)} "
+                f"FROM ebformer_given AS given LEFT JOIN ebformer_found AS found ON {same}",
+                {f"said_{i}": array for i, array in enumerate(arrays)} | {"expected": expected},
+            ),
+            self.unclear,
+        )
+
+    def _said(self, columns: Columns) -> list[str]:
+        """SQL for x, what is known and all covariates; NULL where missing."""
+        assert columns.covariates is not None
+        names = columns.covariates.names
+        entries = [self.number(name) if self._is_number(name) else f"given.{quoted(name)}::VARCHAR" for name in names]
+        about = [f"nullif({sql}, 'nan')" for sql in (self.number(columns.x), self._known(columns))]
+        return [*about, *entries]
 
     def variety(self, columns: Columns, role: Role, limit: int) -> int:
         name = columns.role(role)
@@ -111,8 +147,9 @@ class DuckTable:
             for i, (name, values) in enumerate(answers.items())
         )
         on = _matching(self._keys(columns, width))
+        kept = "given.*" if columns.expected is None else f"given.* EXCLUDE ({quoted(columns.expected)})"
         return self.ask(
-            f"SELECT given.*, {new} FROM ebformer_given AS given LEFT JOIN ebformer_found AS found ON {on}",
+            f"SELECT {kept}, {new} FROM ebformer_given AS given LEFT JOIN ebformer_found AS found ON {on}",
             _as_table(shown) | {f"answer_{i}": _unmasked(values) for i, values in enumerate(answers.values())},
         )
 
@@ -139,6 +176,8 @@ class DuckTable:
         if columns.group is not None:
             text = f"given.{quoted(columns.group)}::VARCHAR"
             found["group"] = unless_missing(MISSING_GROUPS, text, text)
+        if columns.expected is not None:
+            found["expected"] = f"given.{quoted(columns.expected)}"
         return found
 
     def _known(self, columns: Columns) -> str:

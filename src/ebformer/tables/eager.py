@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -10,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
+from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, Offender, means_missing
 from ebformer.tables.keys import keys
-from ebformer.tables.observations import Distinct, numbered
+from ebformer.tables.observations import Contents, Distinct, numbered
 
 
 class EagerTable:
@@ -62,6 +64,19 @@ class EagerTable:
         made.lazy = self.lazy
         return made
 
+    def contents(self, columns: Columns) -> Contents:
+        assert columns.covariates is not None
+        shown = self._shown(replace(columns, expected=None), 0.0)
+        return Contents(
+            shown.x, shown.known, {name: self._entries(name) for name in columns.covariates.names}, shown.rows
+        )
+
+    def with_expected(self, columns: Columns, contents: Contents, expected: NDArray[np.float64]) -> EagerTable:
+        assert columns.expected is not None
+        made = EagerTable(self.frame.with_columns(self._column(columns.expected, expected, np.arange(expected.size))))
+        made.lazy = self.lazy
+        return made
+
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         at = np.flatnonzero(self._which(columns, width, shown) >= 0)
         if at.size == 0:
@@ -76,16 +91,17 @@ class EagerTable:
     def with_answers(self, columns: Columns, width: float, shown: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
         which = self._which(columns, width, shown)
         new = [self._column(name, values, which) for name, values in answers.items()]
+        given = self.frame if columns.expected is None else self.frame.drop(columns.expected)
         if self.frame.implementation.is_pandas():  # whose own `assign` keeps what a GeoDataFrame has beyond its columns
-            return self.frame.to_native().assign(**{each.name: each.to_native().array for each in new})
-        answered = self.frame.with_columns(*new)
+            return given.to_native().assign(**{each.name: each.to_native().array for each in new})
+        answered = given.with_columns(*new)
         return answered.lazy().to_native() if self.lazy else answered.to_native()
 
     def _which(self, columns: Columns, width: float, asked: Distinct) -> NDArray[np.intp]:
         """Which of these observations each row shows, -1 where none."""
         rows, size = self._shown(columns, width), asked.rows.size
         together = asked.and_then(rows)
-        _, same = distinct_rows(numbered(together.group), together.x, together.known)
+        _, same = distinct_rows(numbered(together.group), together.x, together.known, together.expected)
         position = np.full(same.max() + 1, -1)
         position[same[:size]] = np.arange(size)
         return position[same[size:]]
@@ -107,7 +123,16 @@ class EagerTable:
         x = self._numbers(columns.x)
         known = self._numbers(columns.known) if isinstance(columns.known, str) else np.full(x.shape, columns.constant)
         group = None if columns.group is None else self._texts(columns.group)
-        return Distinct(group, *keys(columns.channel, x, known, width), np.broadcast_to(np.int64(1), x.shape))
+        expected = None if columns.expected is None else self._numbers(columns.expected)
+        one_each = np.broadcast_to(np.int64(1), x.shape)
+        return Distinct(group, *keys(columns.channel, x, known, width), one_each, expected)
+
+    def _entries(self, name: str) -> NDArray[Any]:
+        """A covariate: numbers, or text."""
+        kind = self.frame[name].dtype
+        if kind.is_temporal():
+            raise InputError(f"covariate {name!r} holds {kind}: make it a number first, such as the year")
+        return self._numbers(name) if kind.is_numeric() or kind == nw.Boolean() else self._texts(name)
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
         column = self.frame[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from ebformer.atomic import replacing
 from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
+from ebformer.channels import channel_named
+from ebformer.covariates import Expectation, around_expectations, shifted
 from ebformer.errors import EbformerError, InputError
 from ebformer.pooling import pool as pool_groups
 from ebformer.pooling import side_by_side
 from ebformer.rule import Rule
-from ebformer.tables.answers import Answer, Asked, Wanted, asked_for
+from ebformer.tables.answers import EXPECTED, Answer, Asked, Wanted, asked_for
 from ebformer.tables.columns import Columns, Missing, first_few
 from ebformer.tables.observations import Observations, observe
 from ebformer.tally import Tally
@@ -33,20 +35,23 @@ class Questions:
     """The distinct (rule, x, known) of some observations, rule by rule: groups that share a rule ask once.
 
     `asked` [r] tells how many questions each rule gets, `first` [q] which observation asks each of them first and
-    `which` [u] the question of every observation.
+    `which` [u] the question of every observation. `expected` [r] is what covariates let expect of the units of a rule.
     """
 
     rules: list[Rule]
     asked: NDArray[np.intp]
     first: NDArray[np.intp]
     which: NDArray[np.intp]
+    expected: list[float] | None = None
 
-    def blocks(self) -> Iterator[tuple[Rule, slice]]:
-        """Every rule and its questions, as many at a time as bound the memory of a posterior."""
-        for rule, size, end in zip(self.rules, self.asked.tolist(), np.cumsum(self.asked).tolist(), strict=True):
+    def blocks(self) -> Iterator[tuple[Rule, slice, float | None]]:
+        """Every rule, its questions, as many at a time as bound the memory of a posterior, and what is expected."""
+        told: Sequence[float | None] = self.expected or [None] * len(self.rules)
+        ends = np.cumsum(self.asked).tolist()
+        for rule, size, end, expected in zip(self.rules, self.asked.tolist(), ends, told, strict=True):
             block = at_once(rule.prior)
             for start in range(end - size, end, block):
-                yield rule, slice(start, min(start + block, end))
+                yield rule, slice(start, min(start + block, end)), expected
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,8 @@ class Fit:
     """The share of the spread that lies between pooled groups; None where each was fitted by itself."""
     neighbours: tuple[tuple[str, str], ...] | None = field(default=None, repr=False)
     """Pairs of groups that lie side by side, where such are known."""
+    expectation: Expectation | None = field(default=None, repr=False, compare=False)
+    """What covariates let expect; the rules are then of deviations from it."""
 
     @cached_property
     def shared(self) -> list[tuple[Rule, list[str | None]]]:
@@ -97,7 +104,8 @@ class Fit:
 
     def asked_for(self, wanted: Wanted) -> list[Answer]:
         """The answers to what is wanted, once it is `settled`."""
-        return asked_for(wanted, all(rule.prior is not None for rule in self.rules.values()))
+        found = asked_for(wanted, all(rule.prior is not None for rule in self.rules.values()))
+        return found if self.expectation is None else [EXPECTED, *found]
 
     def answers(self, observations: Observations, wanted: Wanted) -> dict[str, NDArray[Any]]:
         """Every new column, one entry [u] per distinct observation."""
@@ -111,8 +119,8 @@ class Fit:
         found: dict[str, list[NDArray[Any]]] = {name: [] for answer in answers for name in answer.columns}
         among = any(answer.all for answer in answers)
         blocks = []
-        for rule, at in asked.blocks():
-            block = Asked(rule, x[at], known[at])
+        for rule, at, expected in asked.blocks():
+            block = Asked(rule, x[at], known[at], expected)
             for answer in answers:
                 if answer.each is not None:
                     for name, values in zip(answer.columns, answer.each(block, wanted), strict=True):
@@ -133,6 +141,8 @@ class Fit:
     @cached_property
     def mean(self) -> float:
         """That of all fitted units together, as their observations tell it (`Tally.mean`)."""
+        if self.expectation is not None:
+            return self.expectation.mean
         if self.tally is None:
             raise InputError("the fit was saved without its units, so it has no mean: give a number, or fit them anew")
         return self.tally.mean
@@ -147,7 +157,7 @@ class Fit:
         asked = self.questions(observations)
         places = [(observations.x, observations.known), *observations.corners()]
         middle, *ends = (
-            np.concatenate([rule(x[asked.first][at], known[asked.first][at]) for rule, at in asked.blocks()])
+            np.concatenate([rule(x[asked.first][at], known[asked.first][at]) for rule, at, _ in asked.blocks()])
             for x, known in places
         )
         moved = np.abs(np.array(ends) - middle).max(axis=0)
@@ -175,8 +185,14 @@ class Fit:
             number |= dict.fromkeys(new, len(rules))
             rules.append(self.pooled)
         rule = np.array([number[name] for name in names], dtype=np.intp)[group]
+        told, expected = observations.keys.expected, None
+        if told is not None:  # units of which the same is expected have a prior of their own
+            kinds, among = distinct_rows(rule, told)
+            expected = told[kinds].tolist()
+            rules = [shifted(rules[i], e) for i, e in zip(rule[kinds].tolist(), expected, strict=True)]
+            rule = among
         first, which = distinct_rows(rule, observations.x, observations.known)
-        return Questions(rules, np.bincount(rule[first], minlength=len(rules)), first, which)
+        return Questions(rules, np.bincount(rule[first], minlength=len(rules)), first, which, expected)
 
     def about_unknown(self, new: list[str | None]) -> InputError:
         """What is said where groups that were not fitted are refused."""
@@ -221,6 +237,8 @@ class Fit:
         """The fit of all units so far and of these."""
         from ebformer.estimators.catalogue import find
 
+        if self.expectation is not None:
+            raise InputError("what covariates tell is learnt from all units at once: fit old and new rows together")
         method = self.method or find(next(iter(self.rules.values())).method)
         seen: dict[str | None, Tally] = {}
         for group, rule in self.rules.items():
@@ -263,22 +281,56 @@ def fit_table(
     method: Callable[[Tally], Rule],
     pool: bool = False,
     neighbours: Sequence[tuple[str, str]] | None = None,
+    expectation: Expectation | None = None,
 ) -> Fit:
     """Fit every group by itself, or all with priors around a common one; groups with the same tally share one rule.
 
-    Observations are binned for the fit where there are more than `FIT_LIMIT`. `neighbours` are pairs of groups.
+    Observations are binned for the fit where there are more than `FIT_LIMIT`. `neighbours` are pairs of groups. With an
+    `expectation`, rules are of deviations from what the observations say to expect.
     """
+    columns = replace(observations.columns, expected=None)  # which each table gets anew
     if observations.keys.rows.size == 0:
         raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
+    if observations.keys.expected is not None and columns.channel.name == "binomial":
+        if pool or neighbours is not None:
+            raise InputError("proportions with covariates are not pooled: name the group as a covariate instead")
+        _check_method_of_proportions(method)
+        return _around_expectations(observations, expectation)
     if neighbours is not None:
         alone = [(tally, [name]) for name, tally in observations.tallies().items()]
-        return _pooled(observations.columns, alone, method, neighbours)
+        return _pooled(columns, alone, method, neighbours, expectation)
     if pool:
-        return _pooled(observations.columns, observations.distinct_tallies, method)
+        return _pooled(columns, observations.distinct_tallies, method, None, expectation)
     rules: dict[str | None, Rule] = {}
     for tally, groups in observations.distinct_tallies:
         rules |= dict.fromkeys(groups, method(coarsened(tally)))
-    return Fit(observations.columns, {name: rules[name] for name in observations.groups[0]}, method)
+    named = {name: rules[name] for name in observations.groups[0]}
+    return Fit(columns, named, method, expectation=expectation)
+
+
+def _check_method_of_proportions(method: Callable[[Tally], Rule]) -> None:
+    from ebformer.estimators.catalogue import default_method
+
+    name = getattr(method, "name", None)
+    if name != default_method(channel_named("binomial")):
+        raise InputError(
+            f"proportions with covariates have betas around what is expected for a prior, which {name} does not fit: "
+            "name no method"
+        )
+
+
+def _around_expectations(observations: Observations, expectation: Expectation | None) -> Fit:
+    """The fit of proportions around what is expected of each unit, which has a method of its own."""
+    told, rows = observations.keys.expected, observations.keys.rows
+    assert told is not None
+    names, group = observations.groups
+    rules: dict[str | None, Rule] = {}
+    for i, name in enumerate(names):
+        at = np.flatnonzero(group == i)
+        rules[name] = around_expectations(
+            observations.x[at], observations.known[at], told[at], rows[at], observations.tally(at)
+        )
+    return Fit(replace(observations.columns, expected=None), rules, expectation=expectation)
 
 
 def _pooled(
@@ -286,6 +338,7 @@ def _pooled(
     tallies: Sequence[tuple[Tally, list[str | None]]],
     method: Callable[[Tally], Rule],
     neighbours: Sequence[tuple[str, str]] | None = None,
+    expectation: Expectation | None = None,
 ) -> Fit:
     """The fit of groups whose priors lie around a common one, which answers for groups that are new.
 
@@ -297,6 +350,7 @@ def _pooled(
     found = pool_groups([tally for tally, _ in tallies], method, [len(groups) for _, groups in tallies], near)
     rules = {group: rule for (_, groups), rule in zip(tallies, found.rules, strict=True) for group in groups}
     pairs = None if neighbours is None else tuple((str(a), str(b)) for a, b in neighbours)
-    fit = Fit(columns, dict(sorted(rules.items(), key=lambda item: str(item[0]))), method, found.between, pairs)
+    named = dict(sorted(rules.items(), key=lambda item: str(item[0])))
+    fit = Fit(columns, named, method, found.between, pairs, expectation)
     fit.__dict__["pooled"] = found.common
     return fit

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
 from ebformer.channels.base import Channel
+from ebformer.covariates import deviations
 from ebformer.errors import InputError
 from ebformer.tables.columns import NO_ROWS, Columns, Missing, Role, check_missing
 from ebformer.tables.entries import Offender, complaint, reason
@@ -41,28 +42,34 @@ class Distinct:
     x: Floats
     known: Floats
     rows: Ints
+    expected: Floats | None = None
+    """What covariates let expect, where there are any."""
 
     @property
     def by_role(self) -> dict[Role, NDArray[Any]]:
         """What rows were grouped by."""
         numbers: dict[Role, NDArray[Any]] = {"x": self.x, "known": self.known}
-        return numbers if self.group is None else numbers | {"group": self.group}
+        others: dict[Role, NDArray[Any] | None] = {"group": self.group, "expected": self.expected}
+        return numbers | {role: entries for role, entries in others.items() if entries is not None}
 
     def at(self, which: NDArray[Any]) -> Distinct:
         """Some of them, by mask or by position."""
         group = None if self.group is None else self.group[which]
-        return Distinct(group, self.x[which], self.known[which], self.rows[which])
+        expected = None if self.expected is None else self.expected[which]
+        return Distinct(group, self.x[which], self.known[which], self.rows[which], expected)
 
     def merged(self) -> Distinct:
         """Each of them once: the rows of equal ones are added up."""
-        first, which = distinct_rows(numbered(self.group), self.x, self.known)
+        first, which = distinct_rows(numbered(self.group), self.x, self.known, self.expected)
         return replace(self.at(first), rows=np.bincount(which, weights=self.rows).astype(np.int64))
 
     def and_then(self, other: Distinct) -> Distinct:
         """These, followed by others."""
         group = None if self.group is None or other.group is None else np.concatenate([self.group, other.group])
         x, known = np.concatenate([self.x, other.x]), np.concatenate([self.known, other.known])
-        return Distinct(group, x, known, np.concatenate([self.rows, other.rows]))
+        told = (self.expected, other.expected)
+        expected = None if told[0] is None or told[1] is None else np.concatenate([told[0], told[1]])
+        return Distinct(group, x, known, np.concatenate([self.rows, other.rows]), expected)
 
 
 def numbered(texts: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
@@ -75,6 +82,19 @@ def numbered(texts: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
         return None
     seen: dict[object, int] = {}
     return np.array([seen.setdefault(text, len(seen)) for text in texts], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What rows say in full: arrays [u] of x and what is known, as in `Distinct`, their covariates, the number of rows.
+
+    Covariates are numbers (NaN where missing) or text (None where missing).
+    """
+
+    x: Floats
+    known: Floats
+    covariates: dict[str, NDArray[Any]]
+    rows: Ints
 
 
 class Source(Protocol):
@@ -96,11 +116,20 @@ class Source(Protocol):
     def of_units(self, columns: Columns) -> Source:
         """A table with one row per unit (and group): its observations added up, empty where one cannot be used."""
 
+    def contents(self, columns: Columns) -> Contents:
+        """Observations with their covariates: each once, or row by row."""
+
+    def with_expected(self, columns: Columns, contents: Contents, expected: Floats) -> Source:
+        """The same table with the column `columns.expected`, from what is expected at each of its contents."""
+
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         """The entry in this role of the first row that shows one of these observations, and how many rows do."""
 
     def with_answers(self, columns: Columns, width: float, shown: Distinct, answers: dict[str, NDArray[Any]]) -> Any:
-        """The table with one new column per answer, joined on what `distinct` returned; masked entries are empty."""
+        """The table with one new column per answer, joined on what `distinct` returned; masked entries are empty.
+
+        The column `columns.expected`, which was ours, is left out.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +182,9 @@ class Observations:
     def distinct_tallies(self) -> list[tuple[Tally, list[str | None]]]:
         """Each tally once, and the groups that showed it: many small groups look the same and need one fit."""
         names, group = self.groups
-        order = np.lexsort((self.keys.known, self.keys.x, group))
-        _, observation = distinct_rows(self.keys.x, self.keys.known, self.keys.rows)
+        told = () if self.keys.expected is None else (self.keys.expected,)
+        order = np.lexsort((*told, self.keys.known, self.keys.x, group))
+        _, observation = distinct_rows(self.keys.x, self.keys.known, self.keys.expected, self.keys.rows)
         shown, ends = observation[order], [0, *np.cumsum(np.bincount(group)).tolist()]
         same: dict[bytes, list[int]] = {}
         for i, (start, end) in enumerate(pairwise(ends)):
@@ -166,8 +196,11 @@ class Observations:
         return found
 
     def tally(self, at: NDArray[Any] | slice = slice(None)) -> Tally:
-        """The tally of all observations, or of those at these places."""
-        return Tally(self.x[at], self.keys.rows[at], self.known[at], channel=self.columns.channel)
+        """The tally of all observations, or of those at these places; with covariates, of deviations from expected."""
+        x, known, channel = self.x[at], self.known[at], self.columns.channel
+        if self.keys.expected is not None:
+            x, known = deviations(channel, x, known, self.keys.expected[at])
+        return Tally(x, self.keys.rows[at], known, channel=channel)
 
     def tallies(self) -> dict[str | None, Tally]:
         """One tally per group, sorted by name."""

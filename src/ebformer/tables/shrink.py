@@ -15,6 +15,7 @@ from ebformer.estimators.base import Estimator
 from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
+from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import NOTE, Fit, fit_table
 from ebformer.tables.observations import Distinct, Observations, Source, observe
 from ebformer.tables.remarks import about_bins, about_repeats, remarks
@@ -36,7 +37,8 @@ class Shrunken:
     observations: Observations
     wanted: Wanted
     checks: Mapping[str | None, ModelCheck]
-    """One per group; none where a saved fit answered, which is not checked on new rows."""
+    """One per group; none where a saved fit answered, which is not checked on new rows, and of proportions with
+    covariates."""
     remarks: list[str]
 
     @property
@@ -55,7 +57,7 @@ class Shrunken:
     def model_check(self) -> list[str]:
         """The departures or, where there are none, that the priors fit; methods without one have none that could."""
         found = self.departures
-        if found or any(rule.prior is None for rule in self.fit.rules.values()):
+        if found or not self.checks or any(rule.prior is None for rule in self.fit.rules.values()):
             return found
         return [verdict(self.checks, self.observations.columns.channel)]
 
@@ -89,13 +91,16 @@ def shrink_table(
         if columns.unit is not None:
             observe(source, columns, missing)  # a row that cannot be used is named as it stands
             source, columns = source.of_units(columns), columns.of_units
+        expectation = method.expectation if isinstance(method, Fit) else None
+        if columns.covariates is not None:
+            source, columns, expectation = with_expected(source, columns, missing, expectation)
         observations = observe(source, columns, missing)
     groups, units = len(observations.groups[0]), int(observations.keys.rows.sum())
     alone = not isinstance(method, Fit) and not pool and neighbours is None
     if alone and groups > max(units / 2, MANY_GROUPS):
         ask(f"{columns.group} has {groups:,} groups for {units:,} rows: fit each of them by itself?")
     with watch("Answering" if isinstance(method, Fit) else "Estimating"):
-        fit = method if isinstance(method, Fit) else fit_table(observations, method, pool, neighbours)
+        fit = method if isinstance(method, Fit) else fit_table(observations, method, pool, neighbours, expectation)
         explained = missing == "explain"
         if not explained and (new := fit.unknown(observations)):
             raise fit.about_unknown(new)

@@ -16,7 +16,7 @@ from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, Offender
 from ebformer.tables.keys import keys, totals
-from ebformer.tables.observations import Distinct
+from ebformer.tables.observations import Contents, Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
@@ -69,6 +69,14 @@ class SparkTable:
         by = [_quoted(name) for name in (columns.unit, columns.group) if name is not None]
         added = [F.expr(each).alias(name) for name, each in zip(names, sums, strict=True)]
         return SparkTable(self.frame.groupBy(*by).agg(*added))
+
+    def contents(self, columns: Columns) -> Contents:
+        raise InputError(
+            "covariates need a table in memory or in a file: give frame.toPandas(), or write it as Parquet"
+        )
+
+    def with_expected(self, columns: Columns, contents: Contents, expected: NDArray[np.float64]) -> SparkTable:
+        raise NotImplementedError  # no contents, no expectations
 
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         name = columns.role(role)
