@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "ebformer"
 
 LAYERS = [
-    {"errors", "atomic", "distributions"},
+    {"errors", "atomic", "saved", "distributions"},
     {"tally", "prior", "channels", "binning"},
     {"bayes"},
     {"rule"},
@@ -20,6 +20,7 @@ LAYERS = [
         "margins",
         "ranking",
         "selection",
+        "point_null",
         "check",
         "unseen_units",
         "comparison",

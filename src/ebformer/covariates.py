@@ -370,7 +370,7 @@ def around_expectations(x: Floats, known: Floats, expected: Floats, rows: NDArra
     Its mean is e. The weights w of the sizes s, from one trial to a million, are found by EM that stops early, so that
     few units leave room for more spread than they show. The rule is that of units of which the mean is expected.
     """
-    seen = np.flatnonzero(known > 0)
+    seen = np.arange(x.size)
     if seen.size > FIT_LIMIT:
         seen = np.sort(np.random.default_rng(0).choice(seen, FIT_LIMIT, replace=False))
     x, known, expected, units = x[seen, None], known[seen, None], expected[seen, None], rows[seen]

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from ebformer.atomic import replacing
 from ebformer.bayes.marginal import admitted, observations, posterior
 from ebformer.bayes.prediction import ContinuousMixture, WholeMixture, future_known, predictive
-from ebformer.channels.base import Channel
+from ebformer.channels.base import LARGEST, Channel
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
 from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
+from ebformer.saved import finite, read_json, whole
 
 if TYPE_CHECKING:
     from ebformer.estimators.base import Estimator
@@ -75,8 +75,8 @@ class Drift:
         for name, low, high in (
             ("pull", 0.0, 1.0),
             ("fade", 0.0, 1.0),
-            ("jump", 0.0, np.inf),
-            ("trend", -np.inf, np.inf),
+            ("jump", 0.0, 1e4),
+            ("trend", -1e6, 1e6),
         ):
             number = getattr(self, name)
             if not (isinstance(number, int | float) and np.isfinite(number) and low <= number <= high):
@@ -123,7 +123,13 @@ class Drift:
 
     def shifted(self, theta: Floats, channel: Channel) -> Floats:
         """Thetas after the common trend."""
-        return channel.at_natural(channel.natural(theta) + self.trend) if self.trend else theta
+        if not self.trend:
+            return theta
+        with np.errstate(over="ignore"):
+            moved = channel.at_natural(channel.natural(theta) + self.trend)
+        if bool(np.any(np.abs(moved) > LARGEST)):
+            raise InputError(f"a trend of {self.trend:g} takes {channel.words.thetas} beyond {LARGEST:g}: give less")
+        return moved
 
     def kept(self, theta: Floats, centre: float, channel: Channel) -> Floats:
         """E[next | theta] of a unit that does not start afresh, where the mean of all thetas is `centre`."""
@@ -269,11 +275,7 @@ class Drift:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Drift:
         """Read a drift that `save` wrote."""
-        try:
-            record = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not a saved drift: write one with drift.save(path)") from error
-        return cls.from_record(record, path)
+        return cls.from_record(read_json(path, "a saved drift", "write one with drift.save(path)"), path)
 
     @classmethod
     def from_record(cls, record: Any, path: str | os.PathLike[str]) -> Drift:
@@ -286,8 +288,12 @@ class Drift:
                 "install the version that wrote it"
             )
         try:
+            for number in [record[name] for name in PARAMETERS] + list((record["errors"] or {}).values()):
+                finite(number)
+            if record["pairs"] is not None:
+                whole(record["pairs"])
             return cls(**{each.name: record[each.name] for each in fields(cls)})
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(f"{path} is damaged at {error}: save the drift again") from error
 
     def __repr__(self) -> str:

@@ -21,6 +21,8 @@ TREES, LEARNING_RATE, LEAVES, LEAST_LEAF, BINS = 100, 0.1, 8, 20, 63
 """At most so many small trees; how many of them are used is decided by units that they were not fitted to. Numbers are
 cut into so many bins, or as many as the categories of another covariate need. A leaf holds so many units."""
 
+LARGEST = np.finfo(np.float64).max
+
 
 @dataclass(frozen=True, eq=False)
 class Forest:
@@ -300,7 +302,8 @@ def copied(model: Any, categories: Sequence[int]) -> Forest:
         own = np.arange(first, first + size)
         found = {
             "feature": np.where(leaf, 0, node["feature_idx"]),
-            "threshold": np.where(leaf | (which >= 0), 0.0, node["num_threshold"]),
+            # Infinite where only what is missing goes right; JSON has no word for it.
+            "threshold": np.minimum(np.where(leaf | (which >= 0), 0.0, node["num_threshold"]), LARGEST),
             "left": np.where(leaf, own, node["left"].astype(np.int64) + first),
             "right": np.where(leaf, own, node["right"].astype(np.int64) + first),
             "value": np.where(leaf, node["value"], 0.0),

@@ -2,8 +2,6 @@
 
 import csv
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -32,33 +30,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [f"{name},{g},{x}" for name, g, x in zip(names, games, goals, strict=True)]
     (folder / "league.csv").write_text("name,games,goals\n" + "\n".join(lines) + "\n")
     return report(folder, "--count", "goals", "--exposure", "games", of="league")
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[object]":
-    if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
-        pytest.skip("needs Debian's chromium and chromium-driver")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    for flag in (
-        "--headless",
-        "--no-sandbox",
-        "--disable-dev-shm-usage",  # in a container /dev/shm may hold less than a page takes
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-    ):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    yield driver
-    driver.quit()
 
 
 def column(browser, number):

@@ -373,11 +373,23 @@ def test_a_data_frame_of_another_class_stays_one() -> None:
     assert (found.crs, list(found.index)) == ("EPSG:4326", ["a", "b", "b"])
 
 
+@pytest.mark.filterwarnings("ignore::ebformer.ModelWarning")
 def test_a_map_stays_a_map() -> None:
-    geopandas = pytest.importorskip("geopandas")
-    points = geopandas.points_from_xy([0.0, 1.0, 2.0], [0.0, 0.0, 1.0])
-    counties = geopandas.GeoDataFrame({"cases": [3, 0, 9]}, geometry=points, crs="EPSG:4326")
-    found = shrink(counties, "cases", method="gamma")
-    assert isinstance(found, geopandas.GeoDataFrame)
-    assert found.crs == counties.crs
-    assert found.geometry.equals(counties.geometry)
+    import geopandas
+    from shapely import box
+
+    squares = [box(i, 0, i + 1, 1) for i in range(4)]
+    rows = {"cases": [3, 0, None, 9], "births": [90.0, 50.0, 70.0, 200.0], "region": list("eeww")}
+    counties = geopandas.GeoDataFrame(rows, geometry=squares, crs="EPSG:32119", index=[7, 3, 5, 1])
+    counties = counties.rename_geometry("outline")
+    learnt = eb.fit(counties, "cases", "births", "region", method="gamma", missing="keep")
+    for found in (
+        shrink(counties, "cases", "births", "region", method="gamma", above="1.5x", missing="keep"),
+        learnt.apply(counties, interval=0.8),
+    ):
+        assert type(found) is geopandas.GeoDataFrame
+        assert found.crs == counties.crs
+        assert found.geometry.name == "outline"
+        assert found.geometry.geom_equals(counties.geometry).all()
+        pd.testing.assert_frame_equal(pd.DataFrame(found)[list(counties)], pd.DataFrame(counties))
+        assert found.estimate.isna().tolist() == [False, False, True, False]

@@ -22,6 +22,7 @@ SHOWN = 20
 @click.command()
 @click.argument("file")
 @options.columns
+@options.look
 @options.fitting
 @options.covariates
 @options.answers
@@ -73,7 +74,7 @@ def command(
         if os.path.realpath(save) in [os.path.realpath(other) for other in (file, output) if other is not None]:
             raise InputError(f"cannot write the fit to {save}, which is a table of this command: name another file")
     with open_table(file) as opened:
-        columns, watch = named.found_in(opened), options.watch(opened)
+        columns, watch = named.found_in(opened, wanted.future), options.watch(opened)
         estimator = chosen or find(default_method(columns.channel))
         shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool, near)
         # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.

@@ -33,6 +33,7 @@ class NamedColumns:
     zeros: str | None = None
     group: str | None = None
     unit: str | None = None
+    look: str | None = None
     missing: Missing = "error"
     covariates: str | None = None
     regression: Kind = "trees"
@@ -48,7 +49,7 @@ class NamedColumns:
         named = {name: text for name, text in asdict(self).items() if text is not None}
         return NamedColumns(**(of_fit | named))
 
-    def found_in(self, file: TableFile) -> Columns:
+    def found_in(self, file: TableFile, future: str | float | None = None) -> Columns:
         """The columns named; without any, the only column that can hold counts, which is then said aloud."""
         from ebformer.covariates import Covariates
         from ebformer.errors import InputError
@@ -58,15 +59,16 @@ class NamedColumns:
         words = {word: _number_unless_named(text, file.table.names) for word, text in known.items()}
         count = self.count
         if count is None and self.effect is None and self.se is None:
-            taken = (*known.values(), self.group, self.unit)
+            taken = (*known.values(), self.group, self.unit, self.look, future)
             candidates = [name for name in file.table.whole_number_columns() if name not in taken]
             if not candidates and not file.table.rows.limit(1).fetchall():
                 raise InputError(NO_ROWS)
             count = only_count_column(candidates, file.table.names)
             say(f"reading counts from column {count!r}")
         told = None if self.covariates is None else Covariates(tuple(comma_separated(self.covariates)), self.regression)
-        columns = Columns.named(count, self.effect, self.group, self.unit, told, zeros=self.zeros, **words)
-        check_unambiguous([columns.role(role) for role in columns.roles], file.header)
+        columns = Columns.named(count, self.effect, self.group, self.unit, self.look, told, zeros=self.zeros, **words)
+        named = [columns.role(role) for role in columns.roles] + [future if isinstance(future, str) else None]
+        check_unambiguous(named, file.header)
         return columns
 
 
@@ -152,6 +154,14 @@ _unit = click.option(
     "--unit", metavar="COLUMN", help="Add up the rows of each unit first, such as the days of an item."
 )
 
+look = click.option(
+    "--look",
+    metavar="COLUMN",
+    help="Rows are looks at units, such as seasons: the last look is answered, and earlier ones of a --unit count as "
+    "much as rates kept of them. How rates move is learnt from the looks, unless --drift says it.",
+)
+"""--look, for a command that has --unit."""
+
 columns = _options(*_kinds, _unit, _missing, _as_named)
 """What the columns of a table are, and --missing; with --group, if a command has it, one `named`."""
 
@@ -223,9 +233,9 @@ answers = _options(
     click.option(
         "--future",
         metavar="EXPOSURE",
-        type=click.FloatRange(min=0, min_open=True),
+        callback=lambda context, option, text: _number_unless_named(text, []),
         help="Add predicted, the next count over this much exposure (or out of so many trials, or the next effect with "
-        "this standard error), and its interval.",
+        "this standard error), and its interval; a number, or the column that has each unit's own.",
     ),
     click.option(
         "--drift",
@@ -322,10 +332,12 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def ask(question: str) -> None:
-    """Ask on a terminal and stop unless the answer is yes; elsewhere nobody could answer, and the work goes on."""
+def ask(plan: str) -> None:
+    """Tell what will take its time; on a terminal, stop unless it is meant."""
     if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
-        click.confirm(f"ebformer: {question}", abort=True, err=True)
+        click.confirm(f"ebformer: {plan}: go on?", abort=True, err=True)
+    else:
+        say(plan)
 
 
 def say(sentence: str) -> None:

@@ -141,6 +141,16 @@ def find(method: str | Estimator) -> Estimator:
     return method
 
 
+def method_for(channel: Channel, method: str | Estimator | None = None) -> Estimator:
+    """The method that is given, by name or as it is, or else the default one of the channel.
+
+    >>> from ebformer.channels import POISSON
+    >>> method_for(POISSON).name, method_for(POISSON, "mle").name
+    ('priorformer', 'mle')
+    """
+    return find(default_method(channel) if method is None else method)
+
+
 @cache
 def _registered() -> dict[str, EntryPoint]:
     """The methods that other packages add."""

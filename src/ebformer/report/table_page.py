@@ -33,7 +33,7 @@ EXTREMES = 12
 
 def table_page(file: str, table: Shrunken, scores: Sequence[Score], label: str | None = None) -> Page:
     """The whole page about a file; `scores` compare methods, `label` is the column that names units."""
-    columns, tallies = table.fit.columns, table.observations.tallies()
+    columns, tallies = table.observations.columns, table.observations.tallies()
     units = sum(tally.n for tally in tallies.values())
     words, mean = columns.channel.words, table.observations.tally().mean
     events = sum(int(tally.values @ tally.multiplicity) for tally in tallies.values() if columns.channel.whole)
@@ -76,7 +76,7 @@ def _sources(method: str, columns: Columns) -> str:
 def _group_sections(table: Shrunken, tallies: Mapping[str | None, Tally]) -> list[Section]:
     largest = sorted(tallies, key=lambda group: -tallies[group].n)
     notes = [f"{note[0].upper()}{note[1:]}." for note in table.remarks]
-    if table.fit.columns.group is None:
+    if table.observations.columns.group is None:
         return [_group_section(table, None, tallies[None], "", notes)]
     drawn = [group for group in largest[:MOST_GROUPS] if tallies[group].n > 1]
     if not drawn:
@@ -86,12 +86,13 @@ def _group_sections(table: Shrunken, tallies: Mapping[str | None, Tally]) -> lis
         notes.append(f"Pictures are shown for {which} of {len(largest):,} groups; the rows have all.")
     about_all = [Section("About all groups", notes)] if notes else []
     return about_all + [
-        _group_section(table, group, tallies[group], f" in {table.fit.columns.group} {group}", []) for group in drawn
+        _group_section(table, group, tallies[group], f" in {table.observations.columns.group} {group}", [])
+        for group in drawn
     ]
 
 
 def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str, notes: list[str]) -> Section:
-    rule, check, unit = table.fit.rules[group], table.checks[group], _unit(table.fit.columns)
+    rule, check, unit = table.fit.rules[group], table.checks[group], _unit(table.observations.columns)
     words = tally.channel.words
     shown = [
         Picture(
@@ -122,7 +123,9 @@ def _group_section(table: Shrunken, group: str | None, tally: Tally, where: str,
         )
     # A method without a prior is told of counts that no prior fits, but has nothing that could be said to fit.
     checked = [f"Model check: {check.sentence}."] if rule.prior is not None or not check.fits else []
-    return Section(f"What shrinkage did{where}", [_moved(tally, rule, table.fit.columns), *checked, *notes], shown)
+    return Section(
+        f"What shrinkage did{where}", [_moved(tally, rule, table.observations.columns), *checked, *notes], shown
+    )
 
 
 def _moved(tally: Tally, rule: Rule, columns: Columns) -> str:
@@ -151,7 +154,7 @@ def _extremes(table: Shrunken, mean: float, label: str | None) -> Section:
         for way in ("DESC", "ASC")
     )
     bottom = [row for row in reversed(lowest) if row not in top]
-    rows, columns = top + bottom, table.fit.columns
+    rows, columns = top + bottom, table.observations.columns
     x, known = (
         np.array([float(row[name]) if name is not None else columns.constant for row in rows], dtype=np.float64)
         for name in (columns.x, columns.role("known"))
@@ -181,7 +184,7 @@ def _has_intervals(table: Shrunken) -> bool:
 
 def _names(table: Shrunken, rows: list[dict[str, Any]], label: str | None) -> list[str]:
     """What to call units: by their label or, without one, by what was seen of them, with their group."""
-    columns: Columns = table.fit.columns
+    columns: Columns = table.observations.columns
     taken = {columns.x, columns.role("known"), columns.group, *table.fit.new_columns(table.wanted)}
     name = label or label_column(rows, taken)
     if name is not None:
@@ -202,6 +205,7 @@ def _names(table: Shrunken, rows: list[dict[str, Any]], label: str | None) -> li
 def _comparison(scores: Sequence[Score], columns: Columns) -> Section:
     able = [score for score in scores if score.refusal is None]
     excess, error = (np.array([getattr(score, name) for score in able]) for name in ("excess", "excess_se"))
+    excess = np.where(np.isfinite(excess), excess, np.nan)  # of a method that held an observation impossible
     figure = figures.comparison([score.method for score in able], excess, error)
     words, parts = columns.channel.words, columns.channel.advice.parts
     sentence = f"{able[0].method} predicts held-out parts of these {words.xs} best{margin(scores)}. {parts}"

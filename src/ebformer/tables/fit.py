@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,11 @@ from ebformer.pooling import side_by_side
 from ebformer.rule import Rule
 from ebformer.tables.answers import EXPECTED, Answer, Asked, Wanted, asked_for
 from ebformer.tables.columns import Columns, Missing, first_few
-from ebformer.tables.observations import Observations, observe
+from ebformer.tables.observations import Observations, observe, units_of
 from ebformer.tally import Tally
+
+if TYPE_CHECKING:
+    from ebformer.tables.histories import Histories
 
 NOTE = "note"
 """The column that says why a row has no answer, or what to know about the one it has."""
@@ -35,23 +38,20 @@ class Questions:
     """The distinct (rule, x, known) of some observations, rule by rule: groups that share a rule ask once.
 
     `asked` [r] tells how many questions each rule gets, `first` [q] which observation asks each of them first and
-    `which` [u] the question of every observation. `expected` [r] is what covariates let expect of the units of a rule.
+    `which` [u] the question of every observation.
     """
 
     rules: list[Rule]
     asked: NDArray[np.intp]
     first: NDArray[np.intp]
     which: NDArray[np.intp]
-    expected: list[float] | None = None
 
-    def blocks(self) -> Iterator[tuple[Rule, slice, float | None]]:
-        """Every rule, its questions, as many at a time as bound the memory of a posterior, and what is expected."""
-        told: Sequence[float | None] = self.expected or [None] * len(self.rules)
-        ends = np.cumsum(self.asked).tolist()
-        for rule, size, end, expected in zip(self.rules, self.asked.tolist(), ends, told, strict=True):
+    def blocks(self) -> Iterator[tuple[Rule, slice]]:
+        """Every rule and its questions, as many at a time as bound the memory of a posterior."""
+        for rule, size, end in zip(self.rules, self.asked.tolist(), np.cumsum(self.asked).tolist(), strict=True):
             block = at_once(rule.prior)
             for start in range(end - size, end, block):
-                yield rule, slice(start, min(start + block, end)), expected
+                yield rule, slice(start, min(start + block, end))
 
 
 @dataclass(frozen=True)
@@ -107,20 +107,27 @@ class Fit:
         found = asked_for(wanted, all(rule.prior is not None for rule in self.rules.values()))
         return found if self.expectation is None else [EXPECTED, *found]
 
-    def answers(self, observations: Observations, wanted: Wanted) -> dict[str, NDArray[Any]]:
+    def answers(
+        self, observations: Observations, wanted: Wanted, histories: Histories | None = None
+    ) -> dict[str, NDArray[Any]]:
         """Every new column, one entry [u] per distinct observation."""
         wanted = self.settled(wanted)
         asked = self.questions(observations)
         if asked.which.size == 0:
             return {name: np.empty(0) for name in self.new_columns(wanted)}
         x, known = observations.x[asked.first], observations.known[asked.first]
+        future = None if observations.future is None else observations.future[asked.first]
+        history = None if observations.history is None else observations.history[asked.first]
         units = np.bincount(asked.which, weights=observations.keys.rows).astype(np.int64)
         answers = self.asked_for(wanted)
         found: dict[str, list[NDArray[Any]]] = {name: [] for answer in answers for name in answer.columns}
         among = any(answer.all for answer in answers)
         blocks = []
-        for rule, at, expected in asked.blocks():
-            block = Asked(rule, x[at], known[at], expected)
+        for rule, at in asked.blocks():
+            ahead = wanted.future if future is None else future[at]
+            earlier = () if history is None or histories is None else histories.earlier(history[at])
+            told = None if observations.expected is None else observations.expected[asked.first][at]
+            block = Asked(rule, x[at], known[at], ahead, wanted.moving, earlier, told)
             for answer in answers:
                 if answer.each is not None:
                     for name, values in zip(answer.columns, answer.each(block, wanted), strict=True):
@@ -157,7 +164,7 @@ class Fit:
         asked = self.questions(observations)
         places = [(observations.x, observations.known), *observations.corners()]
         middle, *ends = (
-            np.concatenate([rule(x[asked.first][at], known[asked.first][at]) for rule, at, _ in asked.blocks()])
+            np.concatenate([rule(x[asked.first][at], known[asked.first][at]) for rule, at in asked.blocks()])
             for x, known in places
         )
         moved = np.abs(np.array(ends) - middle).max(axis=0)
@@ -185,14 +192,13 @@ class Fit:
             number |= dict.fromkeys(new, len(rules))
             rules.append(self.pooled)
         rule = np.array([number[name] for name in names], dtype=np.intp)[group]
-        told, expected = observations.keys.expected, None
-        if told is not None:  # units of which the same is expected have a prior of their own
+        if (told := observations.expected) is not None:  # units of which the same is expected have a prior of their own
             kinds, among = distinct_rows(rule, told)
-            expected = told[kinds].tolist()
-            rules = [shifted(rules[i], e) for i, e in zip(rule[kinds].tolist(), expected, strict=True)]
+            rules = [shifted(rules[rule[i]], float(told[i])) for i in kinds.tolist()]
             rule = among
-        first, which = distinct_rows(rule, observations.x, observations.known)
-        return Questions(rules, np.bincount(rule[first], minlength=len(rules)), first, which, expected)
+        more = observations.future, observations.history
+        first, which = distinct_rows(rule, observations.x, observations.known, *more)
+        return Questions(rules, np.bincount(rule[first], minlength=len(rules)), first, which)
 
     def about_unknown(self, new: list[str | None]) -> InputError:
         """What is said where groups that were not fitted are refused."""
@@ -231,7 +237,7 @@ class Fit:
         """
         from ebformer.tables.frames import source_of
 
-        return self.with_units(observe(source_of(frame), self.columns, "explain"))
+        return self.with_units(observe(*units_of(source_of(frame), self.columns, "explain"), "explain"))
 
     def with_units(self, observations: Observations) -> Fit:
         """The fit of all units so far and of these."""
@@ -281,21 +287,24 @@ def fit_table(
     method: Callable[[Tally], Rule],
     pool: bool = False,
     neighbours: Sequence[tuple[str, str]] | None = None,
+    named: Columns | None = None,
     expectation: Expectation | None = None,
 ) -> Fit:
     """Fit every group by itself, or all with priors around a common one; groups with the same tally share one rule.
 
-    Observations are binned for the fit where there are more than `FIT_LIMIT`. `neighbours` are pairs of groups. With an
-    `expectation`, rules are of deviations from what the observations say to expect.
+    Observations are binned for the fit where there are more than `FIT_LIMIT`. `neighbours` are pairs of groups. The fit
+    keeps the columns as they were `named`, with the unit whose rows were added up, so that it adds up new rows too.
+    With an `expectation`, rules are of deviations from what the observations say to expect.
     """
-    columns = replace(observations.columns, expected=None)  # which each table gets anew
     if observations.keys.rows.size == 0:
         raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
-    if observations.keys.expected is not None and columns.channel.name == "binomial":
+    # What is to be predicted, and from what, is asked anew of each table.
+    columns = replace(named or observations.columns, future=None, history=None, expected=None)
+    if expectation is not None and columns.channel.name == "binomial":
         if pool or neighbours is not None:
             raise InputError("proportions with covariates are not pooled: name the group as a covariate instead")
         _check_method_of_proportions(method)
-        return _around_expectations(observations, expectation)
+        return Fit(columns, _around_expectations(observations), expectation=expectation)
     if neighbours is not None:
         alone = [(tally, [name]) for name, tally in observations.tallies().items()]
         return _pooled(columns, alone, method, neighbours, expectation)
@@ -304,8 +313,8 @@ def fit_table(
     rules: dict[str | None, Rule] = {}
     for tally, groups in observations.distinct_tallies:
         rules |= dict.fromkeys(groups, method(coarsened(tally)))
-    named = {name: rules[name] for name in observations.groups[0]}
-    return Fit(columns, named, method, expectation=expectation)
+    of_groups = {name: rules[name] for name in observations.groups[0] if name in rules}
+    return Fit(columns, of_groups, method, expectation=expectation)
 
 
 def _check_method_of_proportions(method: Callable[[Tally], Rule]) -> None:
@@ -319,18 +328,17 @@ def _check_method_of_proportions(method: Callable[[Tally], Rule]) -> None:
         )
 
 
-def _around_expectations(observations: Observations, expectation: Expectation | None) -> Fit:
-    """The fit of proportions around what is expected of each unit, which has a method of its own."""
-    told, rows = observations.keys.expected, observations.keys.rows
-    assert told is not None
+def _around_expectations(observations: Observations) -> dict[str | None, Rule]:
+    """The rules of proportions around what is expected of each unit, group by group."""
+    assert observations.expected is not None
     names, group = observations.groups
     rules: dict[str | None, Rule] = {}
     for i, name in enumerate(names):
-        at = np.flatnonzero(group == i)
-        rules[name] = around_expectations(
-            observations.x[at], observations.known[at], told[at], rows[at], observations.tally(at)
-        )
-    return Fit(replace(observations.columns, expected=None), rules, expectation=expectation)
+        at = np.flatnonzero((group == i) & (observations.known > 0))
+        if at.size:
+            x, known, told = observations.x[at], observations.known[at], observations.expected[at]
+            rules[name] = around_expectations(x, known, told, observations.keys.rows[at], observations.tally(at))
+    return rules
 
 
 def _pooled(

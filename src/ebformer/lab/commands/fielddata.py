@@ -91,7 +91,12 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
             raise InputError("there is nothing to score: no unit in the files is of the kind asked for in both counts")
         holdouts = halved(holdouts) if thinned else holdouts
         if estimators is None and any(one.tally.common is None for one in holdouts):
-            methods = {name: method for name, method in methods.items() if method.unequal_known}
+            kinds = {one.channel.name for one in holdouts}
+            methods = {
+                name: method
+                for name, method in methods.items()
+                if method.unequal_known and kinds.issubset(method.channels)
+            }
         theirs: list[Loss] = []
         if published is not None:
             theirs = read_published(published, (one.key for one in holdouts), published_errors(errors))
@@ -166,7 +171,7 @@ def nhl(
 @FILES
 @click.option("--role", multiple=True, type=click.Choice(baseball.ROLES), help="Repeatable.  [default: each]")
 @click.option("--triples/--no-triples", default=True, help="Whether a triple is a hit (not in the paper's pitchers).")
-@click.option("--exposure", is_flag=True, help="Plate appearances are the exposure of each half (compact tables only).")
+@click.option("--exposure", is_flag=True, help="Hits are successes out of plate appearances (compact tables only).")
 def mlb(
     files: Sequence[Path], data_dir: Path | None, role: Sequence[str], triples: bool, exposure: bool
 ) -> list[Holdout]:
@@ -252,19 +257,23 @@ def of_table(
 
 @command.command(name="all")
 @scoring_options
-def everything(data_dir: Path | None) -> list[Holdout]:
+@click.option("--exposure", is_flag=True, help="Hockey and baseball once more with games and plate appearances known.")
+def everything(data_dir: Path | None, exposure: bool) -> list[Holdout]:
     """All of hockey, baseball and books, as in section 6 of the paper.
 
     \b
     Examples:
       ebformer fielddata all -o scores.csv --figure violins.png
       ebformer fielddata all --data-dir ~/data --estimators npmle,priorformer --thinned
+      ebformer fielddata all --estimators priorformer --drift --exposure
     """
-    return [
-        *(pair for position in hockey.POSITIONS for pair in hockey.load((), position, data_dir=data_dir)),
-        *(season for role in baseball.ROLES for season in baseball.load((), role, data_dir=data_dir)),
-        *books.load((), data_dir),
-    ]
+    found = []
+    for known in (False, True)[: 1 + exposure]:
+        for position in hockey.POSITIONS:
+            found += hockey.load((), position, data_dir=data_dir, exposure=known)
+        for role in baseball.ROLES:
+            found += baseball.load((), role, data_dir=data_dir, exposure=known)
+    return found + books.load((), data_dir)
 
 
 def halved(holdouts: Sequence[Holdout]) -> list[Holdout]:

@@ -51,7 +51,10 @@ def score(
     log_score = coverage = math.nan
     if rule.prior is not None:
         log_score = _mean(
-            log_predictive(rule.prior, *_looks(holdout)) if drift is None else _log_moved(rule, holdout, drift), holdout
+            log_predictive(rule.prior, *_looks(holdout), rule.channel)
+            if drift is None
+            else _log_moved(rule, holdout, drift),
+            holdout,
         )
         coverage = _mean(covered(rule, holdout, drift), holdout)
     return Loss(
@@ -65,6 +68,12 @@ def score(
         coverage=coverage,
         seconds=seconds,
     )
+
+
+def count_error(holdout: Holdout, rule: Rule, drift: Drift) -> float:
+    """The RMSE of the later counts themselves, whatever is known of their exposures."""
+    _, cell = distinct_rows(holdout.before, holdout.known)
+    return math.sqrt(_mean((_next(rule, holdout, drift)[cell] * holdout.future - holdout.after) ** 2, holdout))
 
 
 def _next(rule: Rule, holdout: Holdout, drift: Drift) -> Floats:
