@@ -27,6 +27,7 @@ LAYERS = [
         "datasets",
         "scikit_learn",
         "drift",
+        "drift_cells",
         "drift_learning",
         "looks",
         "covariates",

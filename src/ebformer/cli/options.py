@@ -225,10 +225,7 @@ _interval = click.option(
     help="Level of the intervals, such as 0.95.  [default: 0.9 if the method gives intervals]",
 )
 
-interval = _options(_interval, _as_wanted)
-"""--interval; one `wanted`."""
-
-answers = _options(
+_questions = _options(
     _interval,
     click.option(
         "--future",
@@ -274,6 +271,13 @@ answers = _options(
         help="Add expected_rank (1 is the highest rate), p_top, the probability of being among the M highest, and "
         "grade: ranks that can be told apart.",
     ),
+)
+
+questions = _options(_questions, _as_wanted)
+"""--interval, --future, --drift, --top and what decisions need; one `wanted`."""
+
+answers = _options(
+    _questions,
     click.option(
         "-o",
         "--output",
@@ -282,7 +286,7 @@ answers = _options(
     ),
     _as_wanted,
 )
-"""--interval, --future, --drift, --top and what decisions need; one `wanted`. And --output."""
+"""The same questions, and --output."""
 
 
 label = click.option("--label", metavar="COLUMN", help="The column that names the units.  [default: the likeliest one]")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role, about_booleans
-from ebformer.tables.entries import MISSING_GROUPS, MISSING_NUMBERS, Offender
+from ebformer.tables.entries import MISSING_GROUPS, MISSING_NUMBERS, Offender, about_thousands
 from ebformer.tables.keys import common_future, keys, more_keys, totals
 from ebformer.tables.observations import Contents, Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
@@ -220,10 +220,7 @@ class DuckTable:
         if self.types[name] != "VARCHAR":
             raise InputError(f"column {name!r} holds {self.types[name]}, not numbers: name another column")
         if name in self.unclear:
-            raise InputError(
-                f"{name} has entries like {self.unclear[name]!r}, which may mean thousands: "
-                "remove the thousands separators, or end decimals in one more 0"
-            )
+            raise InputError(about_thousands(name, self.unclear[name]))
         return unless_missing(MISSING_NUMBERS, column, f"coalesce(try_cast({column} AS DOUBLE), '-inf'::DOUBLE)")
 
 

@@ -44,6 +44,8 @@ class Shrunken:
     """One per group; none where a saved fit answered, which is not checked on new rows, and of proportions with
     covariates."""
     remarks: list[str]
+    answers: Mapping[str, NDArray[Any]]
+    """The new columns by name, one entry per distinct observation: of `observations` first, then of its unusable ones."""
     learnt: Drift | None = None
     """How thetas moved between the looks of a long table."""
 
@@ -138,7 +140,7 @@ def shrink_table(
     rows = source.with_answers(columns, observations.width, shown, answers)
     if ours := [name for name in (columns.history, columns.expected) if name is not None]:
         rows = nw.from_native(rows).drop(ours).to_native()
-    return Shrunken(rows, fit, observations, wanted, checks, said, learnt)
+    return Shrunken(rows, fit, observations, wanted, checks, said, answers, learnt)
 
 
 def _explained(
