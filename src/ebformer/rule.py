@@ -39,6 +39,7 @@ RULE_KINDS = {
     "step": "ebformer.estimators.erm_monotone",
     "network": "ebformer.estimators.pretrained",
     "completed": "ebformer.estimators.unseen_zeros",
+    "newton": "ebformer.estimators.newton",
 }
 """Where the kinds of rules that are not in this module are defined: a file names a kind, never a module to import."""
 

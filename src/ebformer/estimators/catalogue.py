@@ -22,6 +22,8 @@ CLASSICAL = {
     "erm": "erm_monotone.ErmMonotone",
     "npmle": "npmle.estimator.Npmle",
     "npmle-em": "npmle_em.NpmleEm",
+    "npmle-smooth": "npmle_smooth.NpmleSmooth",
+    "newton": "newton.Newton",
     "minimax": "minimax.Minimax",
     "gamma": "gamma.Gamma",
     "gamma-mixture": "gamma_mixture.GammaMixture",
