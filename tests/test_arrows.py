@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "ebformer"
 
 LAYERS = [
-    {"errors", "atomic", "distributions"},
+    {"errors", "atomic", "saved", "distributions"},
     {"tally", "prior", "channels", "binning"},
     {"bayes"},
     {"rule"},
@@ -28,6 +28,7 @@ LAYERS = [
         "datasets",
         "scikit_learn",
         "drift",
+        "drift_cells",
         "drift_learning",
         "looks",
     },

@@ -50,7 +50,7 @@ class Poisson(Channel):
         theta="rate",
         thetas="rates",
         ask_x="give whole numbers of at least 0",
-        ask_known="give positive finite numbers",
+        ask_known="give positive numbers from 1e-50 to 1e50",
         seen="{x} {name} in {known} {unit}",
     )
     advice = Advice(

@@ -132,6 +132,9 @@ def _exit_code(arguments: list[str] | None) -> int:
     except (BrokenPipeError, ClosedPipe):
         _flush_or_give_up()
         return 128 + signal.SIGPIPE
+    except MemoryError:
+        click.echo("ebformer: there is not enough memory for this: give it more, or fewer rows", err=True)
+        return 1
     except OSError as error:
         click.echo(f"ebformer: {error.filename or 'the system'}: {error.strerror or error}", err=True)
         _flush_or_give_up()

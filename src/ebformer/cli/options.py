@@ -201,10 +201,7 @@ _interval = click.option(
     help="Level of the intervals, such as 0.95.  [default: 0.9 if the method gives intervals]",
 )
 
-interval = _options(_interval, _as_wanted)
-"""--interval; one `wanted`."""
-
-answers = _options(
+_questions = _options(
     _interval,
     click.option(
         "--future",
@@ -250,6 +247,13 @@ answers = _options(
         help="Add expected_rank (1 is the highest rate), p_top, the probability of being among the M highest, and "
         "grade: ranks that can be told apart.",
     ),
+)
+
+questions = _options(_questions, _as_wanted)
+"""--interval, --future, --drift, --top and what decisions need; one `wanted`."""
+
+answers = _options(
+    _questions,
     click.option(
         "-o",
         "--output",
@@ -258,7 +262,7 @@ answers = _options(
     ),
     _as_wanted,
 )
-"""--interval, --future, --drift, --top and what decisions need; one `wanted`. And --output."""
+"""The same questions, and --output."""
 
 
 label = click.option("--label", metavar="COLUMN", help="The column that names the units.  [default: the likeliest one]")
@@ -308,10 +312,12 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def ask(question: str) -> None:
-    """Ask on a terminal and stop unless the answer is yes; elsewhere nobody could answer, and the work goes on."""
+def ask(plan: str) -> None:
+    """Tell what will take its time; on a terminal, stop unless it is meant."""
     if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
-        click.confirm(f"ebformer: {question}", abort=True, err=True)
+        click.confirm(f"ebformer: {plan}: go on?", abort=True, err=True)
+    else:
+        say(plan)
 
 
 def say(sentence: str) -> None:

@@ -31,7 +31,7 @@ def check_fit(fit: Fit, observations: Observations, rng: np.random.Generator) ->
     checks: dict[str | None, ModelCheck] = {}
     for tally, groups in observations.distinct_tallies:
         checks |= dict.fromkeys(groups, _check(fit.rules[groups[0]], coarsened(tally), rng))
-    return {name: checks[name] for name in observations.groups[0]}
+    return {name: checks[name] for name in observations.groups[0] if name in checks}
 
 
 def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:

@@ -153,6 +153,11 @@ def check_missing(missing: str) -> None:
         raise InputError(f"missing is {missing!r}: choose error, keep or explain")
 
 
+def about_booleans(name: str) -> InputError:
+    """True and false are no numbers, in whatever kind of table: a file of text could not tell."""
+    return InputError(f"column {name!r} holds true and false, not numbers: write 1 and 0")
+
+
 def check_unambiguous(chosen: Sequence[str | None], header: Sequence[str]) -> None:
     """Refuse a name that several columns of a header share; in capitals neither, since SQL takes them for the same.
 

@@ -15,17 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.errors import InputError
-from ebformer.tables.columns import Columns, Role
-from ebformer.tables.entries import MISSING_GROUPS, MISSING_NUMBERS, Offender
+from ebformer.tables.columns import Columns, Role, about_booleans
+from ebformer.tables.entries import MISSING_GROUPS, MISSING_NUMBERS, Offender, about_thousands
 from ebformer.tables.keys import common_future, keys, more_keys, totals
 from ebformer.tables.observations import Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
-NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT|BOOLEAN"
+NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT"
 KINDS = {"i": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN", "O": "VARCHAR"}
 """The types of answers, by the kind of their array."""
 COUNTED = 1_000_000
 """Rows among which names that repeat are looked for."""
+SEVERAL = 100
+"""More columns than this are not judged one by one."""
 JUDGED = 10_000
 """Rows by which it is judged whether a column could hold counts."""
 
@@ -136,6 +138,8 @@ class DuckTable:
         unclear = list(self.unclear)  # to be refused in a sentence of their own
         numeric = [name for name in self.names if self._is_number(name) or self.types[name] == "VARCHAR"]
         numeric = [name for name in numeric if name not in unclear]
+        if len(numeric) > SEVERAL:
+            raise InputError(f"any of {len(numeric):,} columns could hold the counts: name one with --count")
         if not numeric:
             return unclear
         judged = ", ".join(
@@ -168,13 +172,12 @@ class DuckTable:
         column = f"given.{quoted(name)}"
         if self._is_number(name):
             return f"nullif({column}::DOUBLE, 'nan')"
+        if self.types[name] == "BOOLEAN":
+            raise about_booleans(name)
         if self.types[name] != "VARCHAR":
             raise InputError(f"column {name!r} holds {self.types[name]}, not numbers: name another column")
         if name in self.unclear:
-            raise InputError(
-                f"{name} has entries like {self.unclear[name]!r}, which may mean thousands: "
-                "remove the thousands separators, or end decimals in one more 0"
-            )
+            raise InputError(about_thousands(name, self.unclear[name]))
         return unless_missing(MISSING_NUMBERS, column, f"coalesce(try_cast({column} AS DOUBLE), '-inf'::DOUBLE)")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
-from ebformer.tables.columns import Columns, Role
+from ebformer.tables.columns import Columns, Role, about_booleans
 from ebformer.tables.entries import MISSING_GROUPS, Offender, means_missing
 from ebformer.tables.keys import keys, more_keys
 from ebformer.tables.observations import Distinct, numbered
@@ -88,7 +88,7 @@ class EagerTable:
         name = columns.role(role)
         assert name is not None
         entry = self.frame[name][int(at[0])]
-        if isinstance(entry, int) and np.isinf(_number(entry)):
+        if type(entry) is int and np.isinf(_number(entry)):
             entry = _number(entry)  # hundreds of digits would tell a reader no more
         return Offender(entry, int(at[0]) + 1, at.size)
 
@@ -131,6 +131,8 @@ class EagerTable:
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
         column = self.frame[name]
+        if column.dtype == nw.Boolean():
+            raise about_booleans(name)
         if column.dtype.is_numeric() and not column.dtype.is_decimal() and column.null_count() == 0:
             return np.asarray(column.to_numpy(), dtype=np.float64)
         entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
@@ -153,6 +155,8 @@ def _number(entry: Any) -> float:
     """
     if isinstance(entry, str) and means_missing(entry):
         return np.nan
+    if isinstance(entry, bool | np.bool_):  # as in a file, where true is text
+        return -np.inf
     try:
         return float(entry)
     except OverflowError:

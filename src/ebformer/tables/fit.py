@@ -21,7 +21,7 @@ from ebformer.pooling import side_by_side
 from ebformer.rule import Rule
 from ebformer.tables.answers import Answer, Asked, Wanted, asked_for
 from ebformer.tables.columns import Columns, Missing, first_few
-from ebformer.tables.observations import Observations, observe
+from ebformer.tables.observations import Observations, observe, units_of
 from ebformer.tally import Tally
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class Fit:
         """
         from ebformer.tables.frames import source_of
 
-        return self.with_units(observe(source_of(frame), self.columns, "explain"))
+        return self.with_units(observe(*units_of(source_of(frame), self.columns, "explain"), "explain"))
 
     def with_units(self, observations: Observations) -> Fit:
         """The fit of all units so far and of these."""
@@ -273,15 +273,17 @@ def fit_table(
     method: Callable[[Tally], Rule],
     pool: bool = False,
     neighbours: Sequence[tuple[str, str]] | None = None,
+    named: Columns | None = None,
 ) -> Fit:
     """Fit every group by itself, or all with priors around a common one; groups with the same tally share one rule.
 
-    Observations are binned for the fit where there are more than `FIT_LIMIT`. `neighbours` are pairs of groups.
+    Observations are binned for the fit where there are more than `FIT_LIMIT`. `neighbours` are pairs of groups. The fit
+    keeps the columns as they were `named`, with the unit whose rows were added up, so that it adds up new rows too.
     """
     if observations.keys.rows.size == 0:
         raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
     # What is to be predicted, and from what, is asked anew of each table.
-    columns = replace(observations.columns, future=None, history=None)
+    columns = replace(named or observations.columns, future=None, history=None)
     if neighbours is not None:
         alone = [(tally, [name]) for name, tally in observations.tallies().items()]
         return _pooled(columns, alone, method, neighbours)
@@ -290,7 +292,7 @@ def fit_table(
     rules: dict[str | None, Rule] = {}
     for tally, groups in observations.distinct_tallies:
         rules |= dict.fromkeys(groups, method(coarsened(tally)))
-    return Fit(columns, {name: rules[name] for name in observations.groups[0]}, method)
+    return Fit(columns, {name: rules[name] for name in observations.groups[0] if name in rules}, method)
 
 
 def _pooled(

@@ -25,7 +25,7 @@ from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
 from ebformer.tables.fit import Fit, fit_table
-from ebformer.tables.observations import Source, observe
+from ebformer.tables.observations import Source, observe, units_of
 from ebformer.tables.shrink import Shrunken, shrink_table
 from ebformer.tables.spark import SparkTable
 from ebformer.tally import Tally, known_numbers, observed
@@ -126,7 +126,8 @@ def fit(
     columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
     chosen = method_for(columns.channel, method)
     near = _pairs(frame, neighbours, columns)
-    return fit_table(observe(source_of(frame), columns, missing), chosen, pool, near)
+    observations = observe(*units_of(source_of(frame), columns, missing), missing)
+    return fit_table(observations, chosen, pool, near, columns)
 
 
 def _pairs(

@@ -172,7 +172,10 @@ class Observations:
 
     @cached_property
     def distinct_tallies(self) -> list[tuple[Tally, list[str | None]]]:
-        """Each tally once, and the groups that showed it: many small groups look the same and need one fit."""
+        """Each tally once, and the groups that showed it: many small groups look the same and need one fit.
+
+        A group of which nothing was seen, such as one without any trials, has none.
+        """
         names, group = self.groups
         order = np.lexsort((self.keys.known, self.keys.x, group))
         _, observation = distinct_rows(self.keys.x, self.keys.known, self.keys.rows)
@@ -183,17 +186,18 @@ class Observations:
         found = []
         for members in same.values():
             at = order[ends[members[0]] : ends[members[0] + 1]]
-            found.append((self.tally(at), [names[i] for i in members]))
-        return found
+            if not bool(np.all(self.columns.channel.blank(self.x[at], self.known[at]))):
+                found.append((self.tally(at), [names[i] for i in members]))
+        return found or [(self.tally(), names)]  # which says what is wrong where nothing was seen at all
 
     def tally(self, at: NDArray[Any] | slice = slice(None)) -> Tally:
         """The tally of all observations, or of those at these places."""
         return Tally(self.x[at], self.keys.rows[at], self.known[at], channel=self.columns.channel)
 
     def tallies(self) -> dict[str | None, Tally]:
-        """One tally per group, sorted by name."""
+        """One tally per group of which something was seen, sorted by name."""
         found = {name: tally for tally, names in self.distinct_tallies for name in names}
-        return {name: found[name] for name in self.groups[0]}
+        return {name: found[name] for name in self.groups[0] if name in found}
 
 
 def observe(source: Source, columns: Columns, missing: Missing = "error") -> Observations:
@@ -227,6 +231,14 @@ def observe(source: Source, columns: Columns, missing: Missing = "error") -> Obs
         kept, lost = _coarser(channel, kept, width).merged(), _coarser(channel, lost, width)
         width *= 2.0
     return Observations(columns, kept, width, int(lost.rows.sum()), lost if missing == "explain" else None, reasons)
+
+
+def units_of(source: Source, columns: Columns, missing: Missing = "error") -> tuple[Source, Columns]:
+    """The table with the rows of every unit added up, and the columns it has then; without a unit, as they are."""
+    if columns.unit is None:
+        return source, columns
+    observe(source, columns, missing)  # a row that cannot be used is named as it stands
+    return source.of_units(columns), columns.of_units
 
 
 def _coarser(channel: Channel, found: Distinct, width: float) -> Distinct:

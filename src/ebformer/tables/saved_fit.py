@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ import numpy as np
 from ebformer.channels import channel_named
 from ebformer.errors import EbformerError, InputError
 from ebformer.rule import FIT_FORMAT, Rule
+from ebformer.saved import finite, read_json
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit
 from ebformer.tally import Tally
@@ -36,8 +35,9 @@ def record(fit: Fit) -> dict[str, Any]:
 
 def read(path: str | os.PathLike[str]) -> Fit:
     """The fit in a file; nothing in it is executed."""
+    advice = "write one with `ebformer estimate --save`"
+    found = read_json(path, "a saved fit", advice)
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
         if found["format"] != FORMAT or found["version"] not in (2, VERSION):
             raise ValueError(found["format"])
         columns = _columns(found["columns"], found["version"])
@@ -48,14 +48,13 @@ def read(path: str | os.PathLike[str]) -> Fit:
             raise ValueError("rules of another channel")
         between, pairs, pooled = (found.get(name) for name in ("between", "neighbours", "pooled"))
         neighbours = None if pairs is None else tuple((str(a), str(b)) for a, b in pairs)
-        fit = Fit(columns, rules, None, None if between is None else float(between), neighbours)
+        fit = Fit(columns, rules, None, None if between is None else finite(between), neighbours)
         if None not in rules:
             fit.__dict__["pooled"] = None if pooled is None else _read(pooled, path)
         return fit
     except EbformerError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-        advice = "write one with `ebformer estimate --save`"
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise InputError(f"{path} is not a saved fit: {advice}") from error
 
 

@@ -19,7 +19,7 @@ from ebformer.tables.keys import common_future, keys, more_keys, totals
 from ebformer.tables.observations import Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
-NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 KINDS = {"i": "bigint", "f": "double", "b": "boolean", "O": "string"}
 """The types of answers, by the kind of their array."""
 
