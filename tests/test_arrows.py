@@ -30,6 +30,8 @@ LAYERS = [
         "drift_cells",
         "drift_learning",
         "looks",
+        "covariates",
+        "regression",
     },
     {"report"},
     {"cli"},
