@@ -119,7 +119,7 @@ class Fit:
         among = any(answer.all for answer in answers)
         blocks = []
         for rule, at in asked.blocks():
-            ahead = wanted.future if future is None else future[at]
+            ahead = future[at] if future is not None else wanted.number_ahead
             earlier = () if history is None or histories is None else histories.earlier(history[at])
             block = Asked(rule, x[at], known[at], ahead, wanted.moving, earlier)
             for answer in answers:
