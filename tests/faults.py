@@ -61,7 +61,7 @@ def prepare(folder: Path) -> None:
     x, y, t = rng.poisson(3, 400), rng.poisson(3, 400), rng.uniform(0.5, 4, 400).round(2)
     rows = "\n".join(f"u{i},{a},{b},{c}" for i, (a, b, c) in enumerate(zip(x, y, t, strict=True)))
     (folder / "in.csv").write_text(f"name,x,y,t\n{rows}\n")
-    run(("estimate", "in.csv", "--count", "x", "--save", "given.json", "-o", "first.csv"), folder).wait()
+    run(("estimate", "in.csv", "--count", "x", "--save", "given.json", "-o", "first.csv"), folder).communicate()
     (folder / "first.csv").unlink(missing_ok=True)
 
 

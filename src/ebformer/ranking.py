@@ -42,9 +42,10 @@ def cells(posteriors: list[Posterior], multiplicity: NDArray[np.int64]) -> Float
     >>> cells([one], np.array([3])).tolist()
     [[0.25, 0.75]]
     """
-    posteriors = [_simplified(posterior) for posterior in posteriors]
+    posteriors = _simplified(posteriors)
     most = max(2, MOST_EDGES // len(posteriors))
     edges = np.unique(np.concatenate([_thinned(_edges(posterior), most) for posterior in posteriors]))
+    edges = _thinned(edges, max(2 * MOST_CELLS, most))  # of many posteriors, each with a grid of its own
     sizes = [posterior.mean.size for posterior in posteriors]
     if edges.size > MOST_CELLS:
         units = np.split(multiplicity, np.cumsum(sizes)[:-1])
@@ -65,7 +66,7 @@ def _ahead(posterior: Posterior, units: NDArray[np.int64], edges: Floats) -> Flo
     """How many of these units are expected above each edge."""
     if isinstance(posterior, DiscretePosterior):  # all units together are one mixture on the same atoms
         together = replace(posterior, weights=units @ posterior.weights / units.sum())
-        return units.sum() * together.exceeds(edges)
+        return np.asarray(units.sum() * together.exceeds(edges))
     some = _blocks(np.arange(edges.size), posterior.mean.size)
     return np.concatenate([units @ posterior.exceeds(edges[block]) for block in some])
 
@@ -78,15 +79,15 @@ def _thinned(edges: Floats, most: int) -> Floats:
     return np.asarray(edges[np.linspace(0, edges.size - 1, most).round().astype(int)])
 
 
-def _simplified(posterior: Posterior) -> Posterior:
-    """The same, but where a mixture over parameters has too many terms, the law with its mean and variance.
+def _simplified(posteriors: list[Posterior]) -> list[Posterior]:
+    """The same, but where mixtures over parameters have too many terms, the laws with their means and variances.
 
     Only units by the thousands have so many, and these leave next to no doubt about the parameters.
     """
-    if not isinstance(posterior, MixedPosterior):
-        return posterior
-    terms = posterior.mean.size * posterior.weights.size * MOST_CELLS
-    return posterior if terms <= MOST_TERMS else posterior.matched
+    mixed = [posterior for posterior in posteriors if isinstance(posterior, MixedPosterior)]
+    if sum(each.mean.size * each.weights.shape[-1] for each in mixed) * MOST_CELLS <= MOST_TERMS:
+        return posteriors
+    return [each.matched if isinstance(each, MixedPosterior) else each for each in posteriors]
 
 
 def _rungs(height: Floats) -> NDArray[np.bool_]:
@@ -102,6 +103,8 @@ def _edges(posterior: Posterior) -> Floats:
         return posterior.edges[1:]
     if isinstance(posterior, DiscretePosterior):
         return posterior.atoms
+    if isinstance(posterior, MixedPosterior):  # any edges will do, and these are at hand
+        posterior = posterior.matched
     levels = (np.arange(25) + 0.5) / 25
     spread = np.argsort(posterior.mean)[np.unique(np.linspace(0, posterior.mean.size - 1, 25).astype(int))]
     return np.asarray(posterior.quantile(levels)[spread].ravel())

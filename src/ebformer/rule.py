@@ -39,6 +39,7 @@ RULE_KINDS = {
     "step": "ebformer.estimators.erm_monotone",
     "network": "ebformer.estimators.pretrained",
     "completed": "ebformer.estimators.unseen_zeros",
+    "newton": "ebformer.estimators.newton",
 }
 """Where the kinds of rules that are not in this module are defined: a file names a kind, never a module to import."""
 
@@ -335,6 +336,8 @@ def _common(record: dict[str, Any]) -> dict[str, Any]:
     for number, least in ((units, 1), (parameters, 0)):
         if number is not None:
             whole(number, least)
+    if known is None and not channel_named(of).complete and record["kind"] != "completed":
+        raise ValueError("what its units shared")
     if known is not None:
         known = finite(known)
         check_known(channel_named(of), np.asarray(known), channel_named(of).keyword)

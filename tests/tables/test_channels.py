@@ -17,6 +17,7 @@ import ebformer as eb
 from ebformer import selection
 from ebformer.channels import channels
 from ebformer.errors import InputError
+from ebformer.point_null import sign_error
 from ebformer.tables import observations as module
 from ebformer.tables.answers import Wanted, asked_for
 from ebformer.tables.columns import Columns
@@ -94,7 +95,9 @@ def test_every_home_gives_the_answers_of_the_plain_walk(name: str, home: str) ->
     np.testing.assert_allclose(found["estimate"], after.mean, rtol=1e-9)
     np.testing.assert_allclose(found["upper"], after.interval(0.8)[1], rtol=1e-9)
     np.testing.assert_allclose(found["p_above"], after.exceeds(0.4), rtol=1e-9)
-    np.testing.assert_allclose(found["lfsr"], selection.lfsr(after, 0.2), atol=1e-12)
+    errors = sign_error(rule, table["x"], table["known"], 0.2)
+    np.testing.assert_allclose(found["lfsr"], errors, atol=1e-12)
+    assert (errors >= selection.lfsr(after, 0.2) - 1e-12).all()
     np.testing.assert_allclose(found["p_below"], selection.p_below(after, 0.3), atol=1e-12)
     errors, each = 1.0 - after.exceeds(0.4), np.ones(len(table["x"]), dtype=np.int64)
     assert listed["selected"].to_list() == selection.selected(errors, each, 0.2).tolist()

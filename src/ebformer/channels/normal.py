@@ -47,7 +47,8 @@ class Normal(Channel):
         misfit="the effects do not look like true effects with normal noise: are some rounded, capped or left out?",
         trend=(
             "units with smaller standard errors have {direction} effects: "
-            "the precision tells about the unit, so estimates of imprecise units lean the wrong way"
+            "the precision tells about the unit, so make it a covariate (--covariates with its column, in Python "
+            "covariates=[...]); without, estimates of imprecise units lean the wrong way"
         ),
         parts=(
             "Noise that is added to split an effect makes independent parts only if the standard errors are right; "

@@ -141,6 +141,8 @@ class Asked:
     """What will be known about the next observation."""
     drift: Drift | None = None
     earlier: Earlier = ()
+    expected: Floats | None = None
+    """What covariates let expect, where there are any."""
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -228,6 +230,14 @@ def _about_bar(column: str, side: Side, meaning: str, probability: Callable[[Ask
     )
 
 
+EXPECTED = Answer(
+    ("expected",),
+    lambda wanted: True,
+    "the {words.theta} to expect by the covariates alone",
+    each=lambda asked, wanted: [asked.expected] if asked.expected is not None else [],
+    in_theta=True,
+)
+"""The first answer where there are covariates."""
 ANSWERS = (
     Answer(
         ("estimate",),

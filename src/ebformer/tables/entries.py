@@ -49,6 +49,14 @@ def complaint(columns: Columns, role: Role, offender: Offender) -> InputError:
     return InputError(f"{where}{columns.role(role)} is {_trouble(columns.channel, role, offender.value)}{more}")
 
 
+def about_thousands(name: str, entry: str) -> str:
+    """A column whose numbers may all have thousands separators."""
+    return (
+        f"{name} has entries like {entry!r}, which may mean thousands: "
+        "remove the thousands separators, or end decimals in one more 0"
+    )
+
+
 def reason(columns: Columns, role: Role, missing: bool) -> str:
     """Why rows with such an entry have no answer, in a few words.
 

@@ -28,6 +28,7 @@ from ebformer.tables.interrupts import copy_interruptibly, run_interruptibly
 from ebformer.tables.sql import literal, quoted
 from ebformer.tables.text_files import (
     about_bad_rows,
+    check_kind,
     decimal_marks,
     distinct_names,
     first_line,
@@ -36,8 +37,6 @@ from ebformer.tables.text_files import (
 )
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": None, ".pq": None}
-PACKED = {b"(\xb5/\xfd": "zstd", b"\xfd7zX": "xz", b"BZh": "bzip2"}
-"""The first bytes of what is read only after `zstd -dc` and the like."""
 MEMORY = "2GB"
 """What DuckDB may hold in memory before it spills to disk."""
 
@@ -200,15 +199,7 @@ def check_folder(path: str) -> None:
 def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> TableFile:
     with open(path, "rb") as opened:
         magic = opened.read(4)
-    if not magic:
-        raise InputError(f"{name} is empty: give a table with a header and at least one row")
-    if magic in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"):  # the first bytes of .xlsx and .ods, and of .xls
-        raise InputError(f"{name} is a workbook or an archive, not a table: save the sheet as CSV")
-    if magic[:1] == b"{" or magic[:2] == b"[{":
-        raise InputError(f"{name} is JSON: write the table as CSV or Parquet")
-    for first_bytes, program in PACKED.items():
-        if magic.startswith(first_bytes):
-            raise InputError(f"{name} is packed: unpack it first, as `{program} -dc FILE | ebformer ... -` does")
+    check_kind(magic, name)
     # The columns are those of the file: from a folder like year=2024 DuckDB would add or replace one.
     file = f"{literal(glob.escape(path))}, hive_partitioning = false"
     if magic == b"PAR1":

@@ -63,6 +63,11 @@ def about_groups(fit: Fit) -> list[str]:
     return [f"groups are pooled: {fit.between:.0%} of the spread of the {thetas} lies between them"]
 
 
+def about_covariates(fit: Fit) -> list[str]:
+    """How much the covariates tell, and which."""
+    return [] if fit.expectation is None else [str(fit.expectation)]
+
+
 def about_few_rows(observations: Observations) -> list[str]:
     """Where there is next to nothing to learn a prior from."""
     names, group = observations.groups

@@ -18,8 +18,9 @@ from ebformer.estimators.base import Estimator
 from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
+from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import NOTE, Fit, fit_table
-from ebformer.tables.histories import HISTORY, Histories, last_looks
+from ebformer.tables.histories import Histories, last_looks
 from ebformer.tables.observations import Distinct, Observations, Source, observe, units_of
 from ebformer.tables.remarks import about_bins, about_repeats, remarks
 
@@ -40,8 +41,11 @@ class Shrunken:
     observations: Observations
     wanted: Wanted
     checks: Mapping[str | None, ModelCheck]
-    """One per group; none where a saved fit answered, which is not checked on new rows."""
+    """One per group; none where a saved fit answered, which is not checked on new rows, and of proportions with
+    covariates."""
     remarks: list[str]
+    answers: Mapping[str, NDArray[Any]]
+    """The new columns by name, one entry per distinct observation: the usable ones first, then the others."""
     learnt: Drift | None = None
     """How thetas moved between the looks of a long table."""
 
@@ -62,7 +66,7 @@ class Shrunken:
     def model_check(self) -> list[str]:
         """The departures or, where there are none, that the priors fit; methods without one have none that could."""
         found = self.departures
-        if found or any(rule.prior is None for rule in self.fit.rules.values()):
+        if found or not self.checks or any(rule.prior is None for rule in self.fit.rules.values()):
             return found
         return [verdict(self.checks, self.observations.columns.channel)]
 
@@ -107,6 +111,9 @@ def shrink_table(
             if wanted.drift is None:
                 learnt = histories.drift(None if isinstance(method, Fit) else method)
                 wanted = replace(wanted, drift=learnt)
+        expectation = method.expectation if isinstance(method, Fit) else None
+        if columns.covariates is not None:
+            source, columns, expectation = with_expected(source, columns, missing, expectation)
         observations = observe(source, columns, missing)
     groups, units = len(observations.groups[0]), int(observations.keys.rows.sum())
     alone = not isinstance(method, Fit) and not pool and neighbours is None
@@ -115,7 +122,9 @@ def shrink_table(
         ask(f"{have}, each fitted by itself (--pool fits them together)")
     estimating = f"Estimating {groups:,} groups" if groups > 1 else "Estimating"
     with watch("Answering" if isinstance(method, Fit) else estimating):
-        fit = method if isinstance(method, Fit) else fit_table(observations, method, pool, neighbours, named)
+        fit = (
+            method if isinstance(method, Fit) else fit_table(observations, method, pool, neighbours, named, expectation)
+        )
         explained = missing == "explain"
         if fit is method and not explained and (new := fit.unknown(observations)):
             raise fit.about_unknown(new)
@@ -129,9 +138,9 @@ def shrink_table(
     if observations.unusable is not None:
         shown, answers = _explained(observations, observations.unusable, answers, fit.notes(observations))
     rows = source.with_answers(columns, observations.width, shown, answers)
-    if histories is not None:
-        rows = nw.from_native(rows).drop(HISTORY).to_native()
-    return Shrunken(rows, fit, observations, wanted, checks, said, learnt)
+    if ours := [name for name in (columns.history, columns.expected) if name is not None]:
+        rows = nw.from_native(rows).drop(ours).to_native()
+    return Shrunken(rows, fit, observations, wanted, checks, said, answers, learnt)
 
 
 def _explained(

@@ -16,7 +16,7 @@ from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, Offender
 from ebformer.tables.keys import common_future, keys, more_keys, totals
-from ebformer.tables.observations import Distinct
+from ebformer.tables.observations import Contents, Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
@@ -84,6 +84,14 @@ class SparkTable:
     def made_of(self, columns: dict[str, NDArray[Any]]) -> SparkTable:
         rows = list(zip(*(entries.tolist() for entries in columns.values()), strict=True))
         return SparkTable(self.frame.sparkSession.createDataFrame(rows, list(columns)))
+
+    def contents(self, columns: Columns) -> Contents:
+        raise InputError(
+            "covariates need a table in memory or in a file: give frame.toPandas(), or write it as Parquet"
+        )
+
+    def with_expected(self, columns: Columns, contents: Contents, expected: NDArray[np.float64]) -> SparkTable:
+        raise NotImplementedError  # no contents, no expectations
 
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         name = columns.role(role)
