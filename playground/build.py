@@ -1,6 +1,6 @@
 """Build the playground: one page that holds the package itself, its Python translated and its C compiled.
 
-    python playground/build.py build/playground.html
+python playground/build.py build/playground.html
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ def with_loops(runtime: str) -> str:
 def engine() -> str:
     """The package in JavaScript, without its weights and its compiled part: `start` takes these."""
     files = (HERE / "runtime" / name for name in ("python.js", "numpy.js", "libraries.js"))
-    runtime = [with_loops(text) if "const loops" in text else text for text in (file.read_text("utf-8") for file in files)]
+    runtime = [
+        with_loops(text) if "const loops" in text else text for text in (file.read_text("utf-8") for file in files)
+    ]
     translations = [
         f'$.sources.set("{name}",{translated(text, name, module_path(name).name == "__init__.py")});'
         for name, text in modules("walk").items()

@@ -278,7 +278,10 @@ class Translation:
     def function_of(self, name: str, args: ast.arguments, body: list[ast.stmt] | ast.expr, static: bool = False) -> str:
         method = self.scopes[-1].kind == "class" and not static and not isinstance(body, ast.expr)
         depth, caught, self.caught = len(self.scopes), self.caught, 0
-        positional, only = [each.arg for each in (*args.posonlyargs, *args.args)], [each.arg for each in args.kwonlyargs]
+        positional, only = (
+            [each.arg for each in (*args.posonlyargs, *args.args)],
+            [each.arg for each in args.kwonlyargs],
+        )
         defaults = dict(zip(reversed(positional), reversed(args.defaults), strict=False))
         defaults |= {name: value for name, value in zip(only, args.kw_defaults, strict=True) if value is not None}
         given = {name: self.value(value) for name, value in defaults.items()}
@@ -429,7 +432,9 @@ class Translation:
         placed, named = self.listed(node.args), ""
         if node.keywords:
             parts = (
-                f"...$.entries({self.value(each.value)})" if each.arg is None else f"[{text(each.arg)},{self.value(each.value)}]"
+                f"...$.entries({self.value(each.value)})"
+                if each.arg is None
+                else f"[{text(each.arg)},{self.value(each.value)}]"
                 for each in node.keywords
             )
             named = f",new $.Keywords([{','.join(parts)}])"

@@ -14,7 +14,6 @@ from ebformer.errors import InputError
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.sql import quoted
 
-
 PACKED = {b"(\xb5/\xfd": "zstd", b"\xfd7zX": "xz", b"BZh": "bzip2"}
 """The first bytes of what is read only after `zstd -dc` and the like."""
 THOUSANDS = r"\s*[-+]?[1-9]\d{0,2}([.,]\d{3})+\s*"
