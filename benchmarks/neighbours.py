@@ -1,16 +1,22 @@
-"""Neighbours on simulated maps of 20 x 20 districts: `python benchmarks/neighbours.py`.
+"""Neighbours on simulated maps and on a real one: `python benchmarks/neighbours.py [MAPS]`.
 
-Rates with a spatial trend, with patches, and without any pattern. Squared error with neighbours as a share of that
-without, the standard error over maps, and how often 90 % intervals hold the truth.
+Simulated: 20 x 20 districts whose rates have a spatial trend, patches, or no pattern. Squared error with neighbours
+as a share of that without, the standard error over maps, and how often 90 % intervals hold the truth.
+
+Real: sudden infant deaths in the counties of North Carolina, 1979-84 predicted from 1974-78. How much likelier the
+later deaths are with neighbours than without, in nats, the chi-square of the predictions, both with their standard
+errors over counties, and how often 90 % intervals of the next count hold it.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 import warnings
 
 import numpy as np
 
+from ebformer.datasets import DATASETS, FILES
 from ebformer.estimators.catalogue import estimator
 from ebformer.pooling import pool, side_by_side
 from ebformer.tally import Tally
@@ -60,5 +66,33 @@ def main(maps: int) -> None:
             )
 
 
+def infant_deaths() -> None:
+    """With and without neighbours, each method predicts the second period of every county."""
+    sids = DATASETS["sids"].table()
+    with FILES["sids-borders"].open(encoding="utf-8", newline="") as file:
+        near = side_by_side(sids["county"].tolist(), [(a, b) for a, b in csv.reader(file)][1:])
+    x, births, later, more = (sids[name] for name in ("deaths_74", "births_74", "deaths_79", "births_79"))
+    share = more * x.sum() / births.sum()
+    print("\nmethod        log score, with less without (s.e.)   chi-square, with less without (s.e.)   90 % hold")
+    for name in ("priorformer", "gamma", "full-bayes", "npmle-em"):
+        found = pool([Tally.of([a], [t]) for a, t in zip(x, births, strict=True)], estimator(name), None, near)
+        near_by = [rule.predict(a, t, future=m) for rule, a, t, m in zip(found.rules, x, births, more, strict=True)]
+        alone = [found.common.predict(a, t, future=m) for a, t, m in zip(x, births, more, strict=True)]
+        scores, errors, held = [], [], []
+        for each in (near_by, alone):
+            scores.append(np.array([law.log_density(y).item() for law, y in zip(each, later, strict=True)]))
+            errors.append(np.array([(law.mean.item() - y) ** 2 for law, y in zip(each, later, strict=True)]) / share)
+            ends = [law.interval(0.9) for law in each]
+            held.append(np.mean([low <= y <= high for (low, high), y in zip(ends, later, strict=True)]))
+        gain, excess = scores[0] - scores[1], errors[0] - errors[1]
+        print(
+            f"{name:12s} {scores[0].sum():9.1f} {gain.sum():+8.2f} ({10 * gain.std(ddof=1):.2f})"
+            f"{errors[0].sum():20.1f} {excess.sum():+8.2f} ({10 * excess.std(ddof=1):.2f})"
+            f"{held[0]:16.0%} {held[1]:.0%}   share between {found.between:.0%}"
+        )
+    print(f"everybody the mean: chi-square {((later - share) ** 2 / share).sum():.1f}")
+
+
 if __name__ == "__main__":
+    infant_deaths()
     main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)

@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "ebformer"
 
 LAYERS = [
-    {"errors", "atomic", "distributions"},
+    {"errors", "atomic", "saved", "distributions"},
     {"tally", "prior", "channels", "binning"},
     {"bayes"},
     {"rule"},
@@ -20,14 +20,19 @@ LAYERS = [
         "margins",
         "ranking",
         "selection",
+        "point_null",
         "check",
         "unseen_units",
+        "localization",
         "comparison",
         "datasets",
         "scikit_learn",
         "drift",
+        "drift_cells",
         "drift_learning",
         "looks",
+        "covariates",
+        "regression",
     },
     {"report"},
     {"cli"},

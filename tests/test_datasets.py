@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from ebformer.channels import channels
-from ebformer.datasets import DATASETS
+from ebformer.datasets import DATASETS, FILES
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -35,6 +37,7 @@ def test_every_channel_has_a_real_table() -> None:
         ("schools", 8, 70),
         ("butterflies", 501, 3306),
         ("lip-cancer", 56, 536),  # Clayton and Kaldor (1987): 536 cases
+        ("sids", 100, 667),  # Cressie (1993): 667 deaths in 1974-78
     ],
 )
 def test_published_totals(name: str, units: int, events: int) -> None:
@@ -50,3 +53,43 @@ def test_the_league_is_the_same_every_time_and_hides_poisson_rates() -> None:
     expected = league["hidden_rate"] * league["games"]
     z = (league["goals"] - expected) / np.sqrt(expected)
     assert abs(z.mean()) < 4 / np.sqrt(600)
+
+
+def test_sudden_infant_deaths_have_the_births_that_were_published() -> None:
+    sids = DATASETS["sids"].table()
+    totals = {name: int(sids[name].sum()) for name in ("births_74", "births_79", "deaths_79")}
+    assert totals == {"births_74": 329962, "births_79": 422392, "deaths_79": 836}
+    at = {county: i for i, county in enumerate(sids["county"])}
+    assert (sids["deaths_74"][at["Anson"]], sids["births_74"][at["Anson"]]) == (
+        15,
+        1570,
+    )  # the outlier
+    assert sids["fips"].tolist() == list(range(37001, 37200, 2))
+    assert (sids["nonwhite_births_74"] < sids["births_74"]).all()
+
+
+def test_borders_and_map_have_the_counties_of_the_table() -> None:
+    counties = set(DATASETS["sids"].table()["county"])
+    features = json.loads(FILES["sids-map"].read_text(encoding="utf-8"))["features"]
+    pairs = [tuple(line.split(",")) for line in FILES["sids-borders"].read_text(encoding="utf-8").splitlines()[1:]]
+    assert {feature["properties"]["county"] for feature in features} == counties
+    assert {name for pair in pairs for name in pair} == counties  # no county is an island
+    assert pairs == sorted(set(pairs))
+    assert all(a < b for a, b in pairs)
+
+
+def test_halves_add_up_to_the_official_season() -> None:
+    season = DATASETS["half-season"].table()
+    at = {player: i for i, player in enumerate(season["player"])}
+    official = {"suzui001": (206, 679), "lee-d002": (199, 594), "younm003": (221, 668)}  # Suzuki, Lee, Young in 2005
+    for player, totals in official.items():
+        i = at[player]
+        halves = (season[name][i] + season[f"later_{name}"][i] for name in ("hits", "at_bats"))
+        assert tuple(halves) == totals
+
+
+def test_the_rows_of_the_statins_add_up_to_whole_margins() -> None:
+    statins = DATASETS["statins"].table()
+    drugs = {drug: int(statins["reports"][statins["drug"] == drug].sum()) for drug in set(statins["drug"])}
+    assert drugs["other drugs"] == 78741448
+    assert drugs["atorvastatin"] == 226096

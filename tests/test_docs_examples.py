@@ -1,26 +1,32 @@
 """What the pages in docs/ print is what happens: their Python and their commands run here, in the order of the page.
 
 Commands run in this process and in an empty folder, so that a page needs nothing but the tables that ship. Their
-output is standard output (cut where the page pipes it through `head`), then the remarks on standard error. A line `...`
-stands for any lines, and the sign `…` for anything within a line: speeds, and the digits of networks that are trained
-again. Python without a prompt is there to be read. `python tests/test_docs_examples.py` writes what the blocks print
-now into the pages, wherever it differs.
+output is standard output (cut where the page pipes it through `head`), then the remarks on standard error. A line
+`...` stands for any lines, and the sign `…` for anything within a line: speeds, and the digits of networks that are
+trained again. Python without a prompt is there to be read. A picture that a page shows, `pictures/NAME.png`, is the
+file NAME.png that its code writes. `make pages`, or `python tests/test_docs_examples.py [PAGE.md ...]`, writes what
+the blocks print now into the pages, wherever it differs, and draws their pictures again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import doctest
+import io
 import math
 import re
 import shlex
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from command_line import ebformer
+from ebformer.report.style import with_palette
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = (
@@ -35,6 +41,11 @@ PAGES = (
     "tutorial-insurance.md",
     "tutorial-words.md",
     "tutorial-disease.md",
+    "tutorial-counties.md",
+    "tutorial-batting.md",
+    "tutorial-experiments.md",
+    "tutorial-drugs.md",
+    "derivation.md",
     "python.md",
     "channels.md",
     "decisions.md",
@@ -43,6 +54,8 @@ PAGES = (
     "signals.md",
 )
 BLOCK = re.compile(r"^```(python(?=\n>>> )|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PICTURE = re.compile(r"^!\[[^\]]+\]\(pictures/([\w-]+\.png)\)$", re.MULTILINE)
+LARGEST = 60_000
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)")
 
 
@@ -100,6 +113,33 @@ def test_the_page_runs_as_printed(page: str, tmp_path: Path, monkeypatch: pytest
         else:
             for command, printed in commands(content):
                 assert same(printed, actual := run(command)), f"{page}: $ {command}\n{actual}"
+    for picture in PICTURE.findall(text):
+        assert (tmp_path / picture).exists(), f"{page} shows {picture}, and no code of it draws one"
+        kept = (DOCS / "pictures" / picture).read_bytes()
+        assert alike(kept, (tmp_path / picture).read_bytes()), f"{picture} is another one now: make pages"
+        assert len(kept) < LARGEST
+
+
+def alike(one: bytes, other: bytes) -> bool:
+    """Whether two pictures look the same from afar: fonts and edges differ with the version of matplotlib."""
+    small = [
+        np.asarray(Image.open(io.BytesIO(each)).convert("RGB").resize((48, 32), Image.Resampling.BOX), dtype=float)
+        for each in (one, other)
+    ]
+    return float(np.abs(small[0] - small[1]).mean()) < 3.0
+
+
+def test_every_picture_is_drawn_by_a_page() -> None:
+    shown = {name for page in PAGES for name in PICTURE.findall((DOCS / page).read_text(encoding="utf-8"))}
+    assert {path.name for path in (DOCS / "pictures").iterdir()} == shown | {"report.png"}  # by make demo, in a browser
+
+
+def test_a_picture_of_something_else_is_noticed() -> None:
+    white, dark = io.BytesIO(), io.BytesIO()
+    Image.new("RGB", (90, 60), "white").save(white, format="png")
+    Image.new("RGB", (90, 60), "grey").save(dark, format="png")
+    assert alike(white.getvalue(), with_palette(white.getvalue()))
+    assert not alike(white.getvalue(), dark.getvalue())
 
 
 def test_a_changed_digit_is_noticed() -> None:
@@ -150,11 +190,21 @@ def rewritten(text: str, page: str) -> str:
     return BLOCK.sub(block, text)
 
 
+def keep(picture: str) -> None:
+    """Put a picture of the present folder among those of the pages, if it is another."""
+    drawn, kept = with_palette(Path(picture).read_bytes()), DOCS / "pictures" / picture
+    if not kept.exists() or kept.read_bytes() != drawn:
+        kept.write_bytes(drawn)
+        print(f"drew docs/pictures/{picture}")
+
+
 if __name__ == "__main__":
-    for page in PAGES:
+    for page in sys.argv[1:] or PAGES:
         before = (DOCS / page).read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             after = rewritten(before, page)
+            for picture in PICTURE.findall(before):
+                keep(picture)
         if after != before:
             (DOCS / page).write_text(after, encoding="utf-8")
             print(f"rewrote docs/{page}")

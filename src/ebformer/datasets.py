@@ -1,9 +1,20 @@
-"""Small tables to try things on: published ones of every channel, each with its source, and one simulated league."""
+"""Small tables to try things on: published ones of every channel, each with its source, and one simulated league.
+
+The longer ones are files in `shipped/`. Sudden infant deaths: the counts are those of Cressie's table; of its
+transcriptions one has 368 and another 386 non-white births in Chowan from 1974 to 1978, and the second is taken. The
+map is cut from the county boundaries of the US Census Bureau (2017, public domain), rounded to 0.001 degrees; the
+borders are the pairs of counties whose outlines meet on it. Batting averages: the information used here was obtained
+free of charge from and is copyrighted by Retrosheet. Interested parties may contact Retrosheet at www.retrosheet.org.
+Statins: counts of public reports of the 100 events that are reported most with statins and of every 25th other one;
+the rest is added up in one row, so that all margins are those of the whole table.
+"""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +23,17 @@ from numpy.typing import NDArray
 from ebformer.tables.columns import Columns
 
 Table = dict[str, NDArray[Any]]
+_SHIPPED = Path(__file__).with_name("shipped")
+
+FILES = {"sids-borders": _SHIPPED / "sids-borders.csv", "sids-map": _SHIPPED / "sids-map.geojson"}
+"""What goes with a table without being one of units: pairs of counties with a common border, and their outlines."""
 
 
 @dataclass(frozen=True)
 class Dataset:
     """A table of one row per unit, where it was published, and what its columns are, in the words of `shrink`.
+
+    A `row` and a `column` among the words are those of `signals`.
 
     >>> DATASETS["batters"].words
     {'count': 'hits', 'trials': 'at_bats'}
@@ -31,12 +48,34 @@ class Dataset:
     @property
     def columns(self) -> Columns:
         """The columns to shrink."""
-        return Columns.named(**self.words)
+        words: dict[str, Any] = {word: name for word, name in self.words.items() if word not in ("row", "column")}
+        return Columns.named(**words)
 
     @property
     def options(self) -> str:
         """The columns as the command line names them."""
         return " ".join(f"--{word} {name}" for word, name in self.words.items())
+
+
+def _read(name: str) -> Table:
+    """The columns of a shipped file; those that hold digits only are numbers."""
+    with (_SHIPPED / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    columns = (np.array(column) for column in zip(*rows, strict=True))
+    return {
+        title: column.astype(np.int64) if np.char.isdigit(column).all() else column
+        for title, column in zip(header, columns, strict=True)
+    }
+
+
+def _statins() -> Table:
+    wide = _read("statins")
+    event = wide.pop("event")
+    return {
+        "drug": np.repeat(list(wide), event.size),
+        "event": np.tile(event, len(wide)),
+        "reports": np.concatenate(list(wide.values())),
+    }
 
 
 def _one_row_each(frequency: list[int], unit: str, count: str, first: int = 0) -> Callable[[], Table]:
@@ -169,6 +208,27 @@ DATASETS: dict[str, Dataset] = {
             "Efron and Morris (1975)",
             {"count": "hits", "trials": "at_bats"},
             _batters,
+        ),
+        Dataset(
+            "half-season",
+            "hits of 572 players in the first half of the baseball season of 2005, and in the second",
+            "Retrosheet; players with more than 10 at-bats in the first half, as in Brown (2008)",
+            {"count": "hits", "trials": "at_bats"},
+            lambda: _read("half-season"),
+        ),
+        Dataset(
+            "sids",
+            "sudden infant deaths and births in the 100 counties of North Carolina, 1974-78 and 1979-84",
+            "Symons, Grimson and Yuan (1983); Cressie (1993), pages 386-389",
+            {"count": "deaths_74", "exposure": "births_74"},
+            lambda: _read("sids"),
+        ),
+        Dataset(
+            "statins",
+            "reports of 302 adverse events with six statins and with all other drugs",
+            "FAERS, the reports that the US Food and Drug Administration publishes (2025)",
+            {"row": "drug", "column": "event", "count": "reports"},
+            _statins,
         ),
         Dataset(
             "schools",

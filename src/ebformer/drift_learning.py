@@ -14,7 +14,8 @@ from ebformer.bayes.marginal import posterior
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.channels.base import Channel
 from ebformer.distributions import DiscretePosterior, Floats
-from ebformer.drift import TYPICAL, Drift, _atoms, coordinate_variance
+from ebformer.drift import TYPICAL, Drift
+from ebformer.drift_cells import coordinate_variance, on_atoms
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method, find
@@ -61,7 +62,7 @@ def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None)
 
     total = _penalised(of_means, units, start, width)
     means = np.asarray(minimize(total, start, method="L-BFGS-B", bounds=BOUNDS, options={"ftol": 1e-12}).x)
-    errors = _standard_errors(of_means, units, _look(cases), means, width, BOUNDS)
+    errors = _standard_errors(of_means, units, _look(cases), means, start, width, BOUNDS)
     between = _between(np.array([case.offset(_with_means(means)) for case in cases])) * unit**2 / len(cases)
     share = width[2] ** 2 / (width[2] ** 2 + between)
     means[2], errors[2] = means[2] * share, np.hypot(errors[2], np.sqrt(between)) * np.sqrt(share)
@@ -99,7 +100,7 @@ def _likeliest_jump(cases: Sequence[_Case], drift: Drift, pull_error: float) -> 
 
     jump = likeliest(conjugate)
     further = replace(drift, pull=min(drift.pull + pull_error, 1.0))
-    (error,) = _standard_errors(conjugate, units, _look(cases), np.array([jump]), width, [(0.0, None)])
+    (error,) = _standard_errors(conjugate, units, _look(cases), np.array([jump]), typical, width, [(0.0, None)])
     others = likeliest(normal) - jump, likeliest(lambda at: conjugate(at, further)) - jump
     return jump, float(np.hypot(error, np.hypot(*others)))
 
@@ -147,7 +148,7 @@ class _Case:
             rule = estimator(coarsened(looks.tally))
         if rule.prior is None:
             raise InputError(f"{rule.method} estimates without a prior, so it cannot say how thetas move: use another")
-        prior = _atoms(rule.prior, looks.channel)
+        prior = on_atoms(rule.prior, looks.channel)
         first, which = distinct_rows(looks.x, looks.known)
         after = posterior(prior, looks.x[first], looks.known[first], channel=looks.channel)
         assert isinstance(after, DiscretePosterior)
@@ -235,12 +236,14 @@ def _standard_errors(
     units: Floats,
     look: NDArray[np.intp],
     at: Floats,
+    typical: Floats,
     spread: Floats,
     bounds: Sequence[tuple[float | None, float | None]],
 ) -> Floats:
-    """Sandwiches: H^-1 (sum of g g' + P) H^-1, slopes g of each pair, bend H of all, P of the typical values.
+    """Sandwiches: H^-1 (sum of g g' + P + l l') H^-1, slopes g of each pair, bend H of all, P of the typical values.
 
-    Slopes are summed over looks first, where this gives more: units of one look share the prior that was fitted to it.
+    H^-1 l, with l = P (found - typical), is how far these draw what is found. Slopes are summed over looks first, where
+    this gives more: units of one look share the prior that was fitted to it.
     """
     step = 1e-3 * spread
     low = np.array([-np.inf if end is None else end for end, _ in bounds])
@@ -255,7 +258,8 @@ def _standard_errors(
         ]
     ).reshape(at.size, at.size) / (4 * np.outer(step, step))
     prior = np.diag(1.0 / spread**2)
-    inverse = np.linalg.pinv(bend + prior)
+    inverse, lean = np.linalg.pinv(bend + prior), prior @ (at - typical)
+    prior = prior + np.outer(lean, lean)
     by_look = np.stack([np.bincount(look, units * slope) for slope in slopes])
     by_look -= by_look.mean(axis=1, keepdims=True)
     of_units, of_looks = (

@@ -13,7 +13,7 @@ from scipy import sparse
 from ebformer.binning import coarsened, distinct_rows, merged
 from ebformer.distributions import Floats
 from ebformer.errors import InputError, NoPriorError
-from ebformer.prior import AnyPrior, GridPrior, Prior
+from ebformer.prior import AnyPrior
 from ebformer.rule import BayesRule, Rule
 from ebformer.tally import Tally
 from ebformer.windows import ENTRIES, SHARES, learnt_shares, relative_likelihood, windows, with_atoms
@@ -105,7 +105,9 @@ def pool(
         judges = large[:JUDGES]
         concentration = _concentration(counts[judges], likelihood, groups[judges], through_windows)
         weights[large] = own_shapes(others[large], likelihood, weights[large], concentration)
-    rules = [_rule(common, _with_weights(prior, each), tally) for each, tally in zip(weights, tallies, strict=True)]
+    rules = [
+        _rule(common, prior.reweighted(each / each.sum()), tally) for each, tally in zip(weights, tallies, strict=True)
+    ]
     return Pool(rules, common, float(shares @ SHARES), concentration)
 
 
@@ -171,11 +173,3 @@ def _concentration(
 
 def _rule(common: BayesRule, mixing: AnyPrior, tally: Tally) -> BayesRule:
     return replace(common, mixing=mixing, known=tally.common, tally=coarsened(tally))
-
-
-def _with_weights(prior: Prior, weights: Floats) -> Prior:
-    """A prior on the same atoms."""
-    weights = weights / weights.sum()
-    return (
-        GridPrior(prior.atoms, weights, prior.channel) if isinstance(prior, GridPrior) else Prior(prior.atoms, weights)
-    )

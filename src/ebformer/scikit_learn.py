@@ -15,7 +15,7 @@ from ebformer.channels import pick
 from ebformer.channels.base import Channel
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.catalogue import default_method, find
+from ebformer.estimators.catalogue import method_for
 from ebformer.tally import Tally, known_numbers
 
 
@@ -51,7 +51,7 @@ class EmpiricalBayes(BaseEstimator):  # type: ignore[misc]
         """Fit the method to every column of observations."""
         channel, known = pick(None, {"exposure": exposure, "trials": trials, "se": se, "zeros": self.zeros})
         columns = self._observations(X, channel, reset=True)
-        method = find(default_method(channel) if self.method is None else self.method)
+        method = method_for(channel, self.method)
         self.rules_ = [method(coarsened(Tally.of(column, known, channel=channel))) for column in columns.T]
         return self
 

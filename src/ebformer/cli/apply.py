@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @click.argument("rule")
 @click.argument("file")
 @options.columns_of_fit
+@options.look
 @click.option("--strict", is_flag=True, help="Stop with an error at a row that cannot be answered, or of a new group.")
 @click.option("--update", is_flag=True, help="Then fit again with these rows too, which must be new units, into RULE.")
 @options.answers
@@ -47,7 +48,7 @@ def command(
     check_input(rule)
     fit = Fit.load(rule)
     with open_table(file) as opened:
-        columns = named.or_those_of(fit.columns).found_in(opened)
+        columns = named.or_those_of(fit.columns).found_in(opened, wanted.future)
         missing: Missing = "error" if strict else "explain"
         shrunken = shrink_table(opened.table, columns, fit, wanted, missing, options.watch(opened))
         deliver(opened, shrunken, output, None)

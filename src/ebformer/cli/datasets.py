@@ -19,12 +19,15 @@ from ebformer.errors import InputError
 def command(name: str | None, output: str | None) -> None:
     """List the tables that ship with ebformer, or write the one called NAME as CSV.
 
+    With the counties of sids go sids-borders, the pairs that are neighbours, and sids-map, their outlines as GeoJSON.
+
     \b
     Examples:
       ebformer datasets
       ebformer datasets league -o league.csv
+      ebformer datasets sids-map -o counties.geojson
     """
-    from ebformer.datasets import DATASETS
+    from ebformer.datasets import DATASETS, FILES
 
     if name is None:
         terminal.show_rows(
@@ -39,22 +42,31 @@ def command(name: str | None, output: str | None) -> None:
             ]
         )
         return
+    if name in FILES:
+        _deliver(FILES[name].read_text(encoding="utf-8"), output, f"wrote {output}")
+        return
     if name not in DATASETS:
-        near = get_close_matches(name, DATASETS, n=1)
-        advice = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(DATASETS)}"
+        near = get_close_matches(name, [*DATASETS, *FILES], n=1)
+        advice = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join([*DATASETS, *FILES])}"
         raise InputError(f"there is no table {name!r}: {advice}")
     table = DATASETS[name].table()
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table)
     writer.writerows(zip(*[column.tolist() for column in table.values()], strict=True))
+    rows = len(next(iter(table.values())))
+    _deliver(text.getvalue(), output, f"wrote {rows:,} rows to {output} ({DATASETS[name].source})")
+
+
+def _deliver(text: str, output: str | None, done: str) -> None:
+    """Write to a file and say so, or to standard output."""
     if output is None:
-        sys.stdout.write(text.getvalue())
+        sys.stdout.write(text)
         return
     from ebformer.atomic import replacing
     from ebformer.tables.files import check_folder
 
     check_folder(output)
     with replacing(output) as partial:
-        partial.write_text(text.getvalue(), encoding="utf-8")
-    options.say(f"wrote {len(next(iter(table.values()))):,} rows to {output} ({DATASETS[name].source})")
+        partial.write_text(text, encoding="utf-8")
+    options.say(done)

@@ -22,7 +22,9 @@ SHOWN = 20
 @click.command()
 @click.argument("file")
 @options.columns
+@options.look
 @options.fitting
+@options.covariates
 @options.answers
 @options.label
 @click.option("--save", metavar="RULE.json", help="Keep the fit, for `ebformer apply`.")
@@ -53,6 +55,7 @@ def command(
       ebformer estimate studies.csv --effect difference --se error --above 0 -o effects.csv
       ebformer estimate genes.csv --effect z --se 1 -o means.csv
       ebformer estimate districts.csv --count cases --exposure expected --above 1 -o ratios.csv
+      ebformer estimate players.csv --count goals --exposure games --covariates position,age,games -o expected.csv
       ebformer estimate claims.parquet --count claims --group region --pool --top 10 -o ranked.parquet
       ebformer estimate counties.csv --count deaths --exposure births --group county --neighbours borders.csv -o map.csv
       cat words.tsv | ebformer estimate - --count n --future 10 > predicted.tsv
@@ -60,7 +63,7 @@ def command(
     from ebformer.errors import InputError
     from ebformer.estimators.catalogue import default_method, find
     from ebformer.tables.files import check_folder, check_output, open_table
-    from ebformer.tables.remarks import about_groups
+    from ebformer.tables.remarks import about_covariates, about_groups
     from ebformer.tables.shrink import shrink_table
 
     chosen, near = None if method is None else find(method), options.pairs_in(neighbours)
@@ -71,16 +74,17 @@ def command(
         if os.path.realpath(save) in [os.path.realpath(other) for other in (file, output) if other is not None]:
             raise InputError(f"cannot write the fit to {save}, which is a table of this command: name another file")
     with open_table(file) as opened:
-        columns, watch = named.found_in(opened), options.watch(opened)
+        columns, watch = named.found_in(opened, wanted.future), options.watch(opened)
         estimator = chosen or find(default_method(columns.channel))
         shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool, near)
         # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
         seen = shrunken.observations.keys.rows
         said = [
             f"{options.counted(int(seen.sum()), 'row')}, {options.counted(seen.size, 'distinct observation')}, "
-            f"method {estimator.name}",
+            f"method {next(iter(shrunken.fit.rules.values())).method}",
             *shrunken.meanings,
             *about_groups(shrunken.fit),
+            *about_covariates(shrunken.fit),
             *shrunken.remarks,
             *[f"model check: {sentence}" for sentence in shrunken.model_check],
         ]

@@ -14,6 +14,7 @@ import click
 from ebformer.cli import terminal
 
 if TYPE_CHECKING:
+    from ebformer.regression import Kind
     from ebformer.tables.columns import Columns, Missing
     from ebformer.tables.files import TableFile
 
@@ -32,7 +33,10 @@ class NamedColumns:
     zeros: str | None = None
     group: str | None = None
     unit: str | None = None
+    look: str | None = None
     missing: Missing = "error"
+    covariates: str | None = None
+    regression: Kind = "trees"
 
     def or_those_of(self, columns: Columns) -> NamedColumns:
         """These, and where nothing is named the columns of a fit."""
@@ -40,11 +44,14 @@ class NamedColumns:
         sign = dict([channel.sign] if channel.sign else [])
         known = {channel.keyword: None if columns.known is None else str(columns.known)}
         of_fit = {channel.column: columns.x, "group": columns.group, "unit": columns.unit} | known | sign
+        if columns.covariates is not None:  # a saved fit finds them by their names
+            of_fit |= {"covariates": ",".join(columns.covariates.names)}
         named = {name: text for name, text in asdict(self).items() if text is not None}
         return NamedColumns(**(of_fit | named))
 
-    def found_in(self, file: TableFile) -> Columns:
+    def found_in(self, file: TableFile, future: str | float | None = None) -> Columns:
         """The columns named; without any, the only column that can hold counts, which is then said aloud."""
+        from ebformer.covariates import Covariates
         from ebformer.errors import InputError
         from ebformer.tables.columns import NO_ROWS, Columns, check_unambiguous, only_count_column
 
@@ -52,14 +59,16 @@ class NamedColumns:
         words = {word: _number_unless_named(text, file.table.names) for word, text in known.items()}
         count = self.count
         if count is None and self.effect is None and self.se is None:
-            taken = (*known.values(), self.group, self.unit)
+            taken = (*known.values(), self.group, self.unit, self.look, future)
             candidates = [name for name in file.table.whole_number_columns() if name not in taken]
             if not candidates and not file.table.rows.limit(1).fetchall():
                 raise InputError(NO_ROWS)
             count = only_count_column(candidates, file.table.names)
             say(f"reading counts from column {count!r}")
-        columns = Columns.named(count, self.effect, self.group, self.unit, zeros=self.zeros, **words)
-        check_unambiguous([columns.role(role) for role in columns.roles], file.header)
+        told = None if self.covariates is None else Covariates(tuple(comma_separated(self.covariates)), self.regression)
+        columns = Columns.named(count, self.effect, self.group, self.unit, self.look, told, zeros=self.zeros, **words)
+        named = [columns.role(role) for role in columns.roles] + [future if isinstance(future, str) else None]
+        check_unambiguous(named, file.header)
         return columns
 
 
@@ -145,6 +154,14 @@ _unit = click.option(
     "--unit", metavar="COLUMN", help="Add up the rows of each unit first, such as the days of an item."
 )
 
+look = click.option(
+    "--look",
+    metavar="COLUMN",
+    help="Rows are looks at units, such as seasons: the last look is answered, and earlier ones of a --unit count as "
+    "much as rates kept of them. How rates move is learnt from the looks, unless --drift says it.",
+)
+"""--look, for a command that has --unit."""
+
 columns = _options(*_kinds, _unit, _missing, _as_named)
 """What the columns of a table are, and --missing; with --group, if a command has it, one `named`."""
 
@@ -184,6 +201,23 @@ fitting = _options(
 )
 """--group, --pool, --neighbours and --method."""
 
+covariates = _options(
+    click.option(
+        "--covariates",
+        metavar="COLUMNS",
+        help="Columns that tell about the rate, such as age,position: rates are pulled towards what these let expect "
+        "of each row. Adds expected.",
+    ),
+    click.option(
+        "--regression",
+        type=click.Choice(["trees", "linear"]),
+        default="trees",
+        show_default=True,
+        help="How covariates tell: by boosted trees, or by a line.",
+    ),
+)
+"""--covariates and --regression, of `named`."""
+
 _interval = click.option(
     "--interval",
     metavar="LEVEL",
@@ -191,17 +225,14 @@ _interval = click.option(
     help="Level of the intervals, such as 0.95.  [default: 0.9 if the method gives intervals]",
 )
 
-interval = _options(_interval, _as_wanted)
-"""--interval; one `wanted`."""
-
-answers = _options(
+_questions = _options(
     _interval,
     click.option(
         "--future",
         metavar="EXPOSURE",
-        type=click.FloatRange(min=0, min_open=True),
+        callback=lambda context, option, text: _number_unless_named(text, []),
         help="Add predicted, the next count over this much exposure (or out of so many trials, or the next effect with "
-        "this standard error), and its interval.",
+        "this standard error), and its interval; a number, or the column that has each unit's own.",
     ),
     click.option(
         "--drift",
@@ -240,6 +271,13 @@ answers = _options(
         help="Add expected_rank (1 is the highest rate), p_top, the probability of being among the M highest, and "
         "grade: ranks that can be told apart.",
     ),
+)
+
+questions = _options(_questions, _as_wanted)
+"""--interval, --future, --drift, --top and what decisions need; one `wanted`."""
+
+answers = _options(
+    _questions,
     click.option(
         "-o",
         "--output",
@@ -248,7 +286,7 @@ answers = _options(
     ),
     _as_wanted,
 )
-"""--interval, --future, --drift, --top and what decisions need; one `wanted`. And --output."""
+"""The same questions, and --output."""
 
 
 label = click.option("--label", metavar="COLUMN", help="The column that names the units.  [default: the likeliest one]")
@@ -298,10 +336,12 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def ask(question: str) -> None:
-    """Ask on a terminal and stop unless the answer is yes; elsewhere nobody could answer, and the work goes on."""
+def ask(plan: str) -> None:
+    """Tell what will take its time; on a terminal, stop unless it is meant."""
     if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
-        click.confirm(f"ebformer: {question}", abort=True, err=True)
+        click.confirm(f"ebformer: {plan}: go on?", abort=True, err=True)
+    else:
+        say(plan)
 
 
 def say(sentence: str) -> None:

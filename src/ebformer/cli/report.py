@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 @click.argument("file")
 @options.columns
 @options.fitting
-@options.interval
+@options.questions
 @options.label
+@click.option("--map", "areas", metavar="AREAS.geojson", help="Draw raw values beside estimates on a map; needs --key.")
+@click.option(
+    "--key", metavar="COLUMN", help="The column that says which area of the map a row is; a property or the id there."
+)
 @click.option("-o", "--output", required=True, metavar="REPORT.html", help="Where to write the page.")
 def command(
     file: str,
@@ -27,22 +31,31 @@ def command(
     method: str | None,
     wanted: Wanted,
     label: str | None,
+    areas: str | None,
+    key: str | None,
     output: str,
 ) -> None:
     """Write an HTML page about FILE, in one file that opens offline.
 
-    It shows how far each unit was shrunk, the estimated prior, the model check, the highest and lowest units, how
-    methods compare on this table, and all rows to sort and search. It needs pip install 'ebformer[plot]'.
+    First the answer in words, then all units to sort, search and download, then pictures: how far units were moved, the
+    highest and lowest, groups, a map, what comes next; and at last whether the model fits. It answers the same
+    questions as estimate. It needs pip install 'ebformer[plot]'.
 
     \b
-    Example:
+    Examples:
       ebformer report goals.csv --count goals --exposure games -o goals.html
+      ebformer report batters.csv --count hits --trials at_bats --future 400 --drift typical -o batters.html
+      ebformer report deaths.csv --count deaths --exposure births --map counties.geojson --key fips -o map.html
     """
+    from contextlib import suppress
+
     import numpy as np
 
     from ebformer.comparison import compare
     from ebformer.errors import InputError
     from ebformer.estimators.catalogue import CATALOGUE, default_method, find
+    from ebformer.report.choropleth import Areas
+    from ebformer.report.figures import some_units
     from ebformer.report.table_page import table_page
     from ebformer.tables.files import check_folder, open_table
     from ebformer.tables.shrink import shrink_table
@@ -53,17 +66,23 @@ def command(
             f"a report is an HTML page, and {output} does not end in .html: end it so; browsers print to PDF"
         )
     check_folder(output)
-    with open_table(file) as opened, options.watch(opened)("Writing the report"):
-        columns = named.found_in(opened)
+    if (areas is None) != (key is None):
+        raise InputError("a map needs both --map, a GeoJSON file, and --key, the column that names its areas")
+    drawn = None if areas is None or key is None else Areas.read(areas, key)
+    with open_table(file) as opened:
+        columns, watch = named.found_in(opened), options.watch(opened)
         estimator = chosen or find(default_method(columns.channel))
-        shrunken = shrink_table(
-            opened.table, columns, estimator, wanted, named.missing, ask=options.ask, pool=pool, neighbours=near
-        )
-        tallies, scores = shrunken.observations.tallies(), []
-        if None in tallies and tallies[None].n > 1:
+        options.found_label(key, columns, opened)
+        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool, near)
+        with watch("Comparing methods"):
             names = ["mle", columns.channel.conjugate or "npmle-em", "npmle"]
             rivals = {name: CATALOGUE[name] for name in names} | {estimator.name: estimator}
-            scores = compare(tallies[None], rivals, np.random.default_rng(0))
-        table_page(file, shrunken, scores, options.found_label(label, columns, opened)).write(output)
+            rng, scores = np.random.default_rng(0), []
+            if columns.group is None:
+                with suppress(InputError):  # one unit, or none whose observation can be split: nothing to compare
+                    scores = compare(some_units(shrunken.observations.tally(), rng), rivals, rng)
+        with watch("Writing the report"):
+            page = table_page(file, shrunken, scores, options.found_label(label, columns, opened), drawn)
+            page.write(output)
     options.say_missing(shrunken.observations.missing, "kept without answers")
     options.say(f"wrote {output}: open it in a browser")

@@ -22,6 +22,8 @@ CLASSICAL = {
     "erm": "erm_monotone.ErmMonotone",
     "npmle": "npmle.estimator.Npmle",
     "npmle-em": "npmle_em.NpmleEm",
+    "npmle-smooth": "npmle_smooth.NpmleSmooth",
+    "newton": "newton.Newton",
     "minimax": "minimax.Minimax",
     "gamma": "gamma.Gamma",
     "gamma-mixture": "gamma_mixture.GammaMixture",
@@ -44,7 +46,7 @@ class Catalogue(Mapping[str, Estimator]):
     >>> CATALOGUE["mle"]
     Mle()
     >>> [name for name in CATALOGUE if name.startswith("npmle")]
-    ['npmle', 'npmle-em']
+    ['npmle', 'npmle-em', 'npmle-smooth']
     """
 
     def __getitem__(self, name: str) -> Estimator:
@@ -123,7 +125,7 @@ def serving(channel: Channel) -> dict[str, Estimator]:
 
     >>> from ebformer.channels import channel_named
     >>> list(serving(channel_named("binomial")))
-    ['mle', 'npmle', 'npmle-em', 'beta', 'full-bayes', 'priorformer']
+    ['mle', 'npmle', 'npmle-em', 'npmle-smooth', 'newton', 'beta', 'full-bayes', 'priorformer']
     """
     return {name: method for name, method in CATALOGUE.items() if channel.name in method.channels}
 
@@ -139,6 +141,16 @@ def find(method: str | Estimator) -> Estimator:
     if not isinstance(method, Estimator):
         raise InputError(f"{method!r} is no method: give a name or an estimator, such as 'gamma' or Gamma()")
     return method
+
+
+def method_for(channel: Channel, method: str | Estimator | None = None) -> Estimator:
+    """The method that is given, by name or as it is, or else the default one of the channel.
+
+    >>> from ebformer.channels import POISSON
+    >>> method_for(POISSON).name, method_for(POISSON, "mle").name
+    ('priorformer', 'mle')
+    """
+    return find(default_method(channel) if method is None else method)
 
 
 @cache

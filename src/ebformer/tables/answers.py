@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from ebformer.channels.base import Channel
 from ebformer.distributions import Posterior, tails
-from ebformer.drift import Drift
+from ebformer.drift import Drift, Earlier
 from ebformer.errors import InputError
+from ebformer.point_null import sign_error
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
 from ebformer.selection import Bar, Side, check_fdr, error, grades, lfsr, p_above, p_below, selected
@@ -37,14 +38,15 @@ class Wanted:
     where it has none. `above` and `below` are the rates that `p_above` and `p_below` are about, `null` the effect whose
     two sides `lfsr` is about; each is a number, or a multiple of the mean such as "1.5x". `fdr` is the share of errors
     in the list of those that are `selected`. `future` is what will be known about the next observation, such as its
-    exposure (`predicted`, with its interval), and `top` the length of the list that `p_top` is about. `per` is the
-    exposure, or the number of trials, that rates are given for. `drift` says how rates move until the next observation:
-    a `Drift`, the path of a saved one or "typical"; `predicted_still` is the prediction without it. `signals` asks for
-    the words of those who compare observed with expected counts: `EBGM`, `EB05`, `EB95`.
+    exposure: a number, or the column that has it (`predicted`, with its interval). `top` is the length of the list that
+    `p_top` is about. `per` is the exposure, or the number of trials, that rates are given for. `drift` says how rates
+    move until the next observation: a `Drift`, the path of a saved one or "typical"; `predicted_still` is the
+    prediction without it. `signals` asks for the words of those who compare observed with expected counts: `EBGM`,
+    `EB05`, `EB95`.
     """
 
     interval: float | None = None
-    future: float | None = None
+    future: float | str | None = None
     top: int | None = None
     above: float | str | Bar | None = None
     below: float | str | Bar | None = None
@@ -65,12 +67,11 @@ class Wanted:
                 raise InputError(f"{given} are given, and fdr is about one list: give one of them")
         if self.per is not None and not (isinstance(self.per, Real) and 0 < self.per < np.inf):
             raise InputError(f"rates are to be given per {self.per!r}: give a positive number, such as 1000")
-        if self.drift is not None and self.future is None:
-            raise InputError("a drift is about the next observation: say what will be known about it, as future=")
         self.moving  # a file that holds none is named now  # noqa: B018
-        # One number for all: answers are per distinct observation, so a list would not find its rows.
-        if self.future is not None and not (isinstance(self.future, Real) and 0 < self.future < np.inf):
-            raise InputError(f"the future exposure is {self.future!r}: give one positive number for all units")
+        # A number or a column: answers are per distinct observation, so a list would not find its rows.
+        future = self.future
+        if not (future is None or isinstance(future, str) or (isinstance(future, Real) and 0 < future < np.inf)):
+            raise InputError(f"the future exposure is {future!r}: give one positive number for all units, or a column")
         if self.top is not None and not (isinstance(self.top, Integral) and self.top >= 1):
             raise InputError(f"the length of the top list is {self.top!r}: give a whole number of at least 1")
 
@@ -78,6 +79,16 @@ class Wanted:
     def moving(self) -> Drift | None:
         """How rates move, read from its file where one is named."""
         return Drift.named(self.drift) if isinstance(self.drift, str) else self.drift
+
+    @property
+    def number_ahead(self) -> float | None:
+        """What will be known about the next observation of all units alike, if anything."""
+        return None if isinstance(self.future, str) else self.future
+
+    @property
+    def ahead(self) -> str:
+        """What will be known about the next observation, in words."""
+        return f"as in {self.future}" if isinstance(self.future, str) else f"{self.future:g}"
 
     @property
     def level(self) -> float:
@@ -115,7 +126,7 @@ class Wanted:
         """An `InputError` where the channel cannot answer."""
         if self.per is not None and not channel.whole:
             raise InputError(f"{channel.words.xs} are not counted, so there is nothing to give them per: leave out per")
-        if self.future is not None and not channel.possible_known(np.asarray(float(self.future))):
+        if isinstance(self.future, Real) and not channel.possible_known(np.asarray(float(self.future))):
             raise InputError(f"the future {channel.words.known} is {self.future!r}: {channel.words.ask_known}")
 
 
@@ -126,15 +137,32 @@ class Asked:
     rule: Rule
     x: Floats
     known: Floats
+    future: Floats | float | None = None
+    """What will be known about the next observation."""
+    drift: Drift | None = None
+    earlier: Earlier = ()
+    expected: Floats | None = None
+    """What covariates let expect, where there are any."""
 
     @cached_property
     def posterior(self) -> Posterior:
-        return self.rule.posterior(self.x, self.known)
+        return self.rule.posterior(self.x, self.known, drift=self.drift, earlier=self.earlier)
 
     @cached_property
     def interval(self) -> Callable[[float], tuple[Floats, Floats]]:
         """The posterior's, each computed once."""
         return cache(self.posterior.interval)
+
+    @cached_property
+    def sign_error(self) -> Callable[[float], Floats]:
+        """The local false sign rates about a null, each computed once."""
+        if self.earlier:  # earlier looks move every prior, so that no share of it stays exactly at the null
+            return cache(partial(lfsr, self.posterior))
+        return cache(partial(sign_error, self.rule, self.x, self.known))
+
+    def error(self, side: Side, bar: float) -> Floats:
+        """The probability that a unit is no discovery."""
+        return self.sign_error(bar) if side == "apart" else error(self.posterior, side, bar)
 
 
 @dataclass(frozen=True)
@@ -170,12 +198,13 @@ def _estimate(asked: Asked, wanted: Wanted) -> Arrays:
 
 
 def _predicted(asked: Asked, wanted: Wanted) -> Arrays:
-    ahead = asked.rule.predict(asked.x, asked.known, wanted.future, drift=wanted.moving)
+    ahead = asked.rule.predict(asked.x, asked.known, asked.future, drift=asked.drift, earlier=asked.earlier)
     return [ahead.mean, *ahead.interval(wanted.level)]
 
 
 def _predicted_still(asked: Asked, wanted: Wanted) -> Arrays:
-    return [asked.rule.predict(asked.x, asked.known, wanted.future).mean]
+    future = np.broadcast_to(np.asarray(asked.future, dtype=np.float64), asked.x.shape)
+    return [asked.rule.look.next_look.mean(asked.posterior.mean, future)]
 
 
 def _ranks(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
@@ -188,10 +217,27 @@ def _ranks(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
 def _selected(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
     assert wanted.fdr is not None
     side = wanted.discovery
-    errors = np.concatenate([error(each.posterior, side, wanted.bar(side)) for each in asked])
+    errors = np.concatenate([each.error(side, wanted.bar(side)) for each in asked])
     return [selected(errors, units, wanted.fdr)]
 
 
+def _about_bar(column: str, side: Side, meaning: str, probability: Callable[[Asked, float], Floats]) -> Answer:
+    return Answer(
+        (column,),
+        lambda wanted: side in wanted.bars,
+        meaning,
+        each=lambda asked, wanted: [probability(asked, wanted.bar(side))],
+    )
+
+
+EXPECTED = Answer(
+    ("expected",),
+    lambda wanted: True,
+    "the {words.theta} to expect by the covariates alone",
+    each=lambda asked, wanted: [asked.expected] if asked.expected is not None else [],
+    in_theta=True,
+)
+"""The first answer where there are covariates."""
 ANSWERS = (
     Answer(
         ("estimate",),
@@ -214,24 +260,24 @@ ANSWERS = (
         "the geometric mean of the {words.theta} given what was seen, and what it is below with probability 0.05, 0.95",
         each=lambda asked, wanted: [np.exp(asked.posterior.mean_log), *asked.interval(0.9)],
     ),
-    Answer(
-        ("p_above",),
-        lambda wanted: wanted.above is not None,
+    _about_bar(
+        "p_above",
+        "above",
         "the probability that the {words.theta} is above {wanted.above}",
-        each=lambda asked, wanted: [p_above(asked.posterior, wanted.bar("above"))],
+        lambda asked, bar: p_above(asked.posterior, bar),
     ),
-    Answer(
-        ("p_below",),
-        lambda wanted: wanted.below is not None,
+    _about_bar(
+        "p_below",
+        "below",
         "the probability that the {words.theta} is below {wanted.below}",
-        each=lambda asked, wanted: [p_below(asked.posterior, wanted.bar("below"))],
+        lambda asked, bar: p_below(asked.posterior, bar),
     ),
-    Answer(
-        ("lfsr",),
-        lambda wanted: wanted.null is not None,
+    _about_bar(
+        "lfsr",
+        "apart",
         "the local false sign rate, the probability that the {words.theta} is not on the side of {wanted.null} on "
         "which it seems to be",
-        each=lambda asked, wanted: [lfsr(asked.posterior, wanted.bar("apart"))],
+        lambda asked, null: asked.sign_error(null),
     ),
     Answer(
         ("selected",),
@@ -242,13 +288,13 @@ ANSWERS = (
     Answer(
         ("predicted", "predicted_lower", "predicted_upper"),
         lambda wanted: wanted.future is not None,
-        "the next {words.x} with {words.known} {wanted.future:g}, and the interval that holds it with probability "
+        "the next {words.x} with {words.known} {wanted.ahead}, and the interval that holds it with probability "
         "{wanted.level:g}",
         each=_predicted,
     ),
     Answer(
         ("predicted_still",),
-        lambda wanted: wanted.drift is not None,
+        lambda wanted: wanted.drift is not None and wanted.future is not None,
         "the next {words.x} if no {words.theta} moved until then",
         each=_predicted_still,
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -10,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
-from ebformer.tables.columns import Columns, Role
+from ebformer.errors import InputError
+from ebformer.tables.columns import Columns, Role, about_booleans
 from ebformer.tables.entries import MISSING_GROUPS, Offender, means_missing
-from ebformer.tables.keys import keys
-from ebformer.tables.observations import Distinct, numbered
+from ebformer.tables.keys import keys, more_keys
+from ebformer.tables.observations import Contents, Distinct, numbered
 
 
 class EagerTable:
@@ -41,7 +43,7 @@ class EagerTable:
     def of_units(self, columns: Columns) -> EagerTable:
         assert columns.unit is not None
         shown, channel, after = self._shown(columns, 0.0), columns.channel, columns.of_units
-        by = [numbered(self._texts(columns.unit)), None if shown.group is None else numbered(shown.group)]
+        by = [numbered(self.texts(name)) for name in (columns.unit, columns.look, columns.group) if name is not None]
         _, which = distinct_rows(*by)
         _, first, unit = np.unique(which, return_index=True, return_inverse=True)
         order = np.argsort(np.argsort(first))[unit]  # units in the order of their first rows
@@ -52,13 +54,44 @@ class EagerTable:
                 *(np.bincount(order, np.where(usable, each, 0.0)).astype(float) for each in (a, b))
             )
         lost = np.bincount(order, ~usable) > 0
-        names = list(dict.fromkeys(name for name in (columns.unit, columns.group) if name is not None))
+        names = list(dict.fromkeys(name for name in (columns.unit, columns.look, columns.group) if name is not None))
         rows = self.frame[np.sort(first).tolist()].select(*names)
         kind = np.int64 if channel.whole else np.float64
         totals = {columns.x: np.ma.array(np.where(lost, 0.0, x).astype(kind), mask=lost)}
         totals[str(after.known)] = np.ma.array(np.where(lost, 0.0, known), mask=lost)
+        if columns.future is not None:  # NaN where the rows of a unit differ, or lack it
+            future = shown.more["future"]
+            alike = np.bincount(order, future != future[np.sort(first)][order]) == 0
+            totals[columns.future] = np.ma.array(np.where(alike, future[np.sort(first)], 0.0), mask=~alike)
         each = np.arange(first.size)
         made = EagerTable(rows.with_columns(*[self._column(name, values, each) for name, values in totals.items()]))
+        made.lazy = self.lazy
+        return made
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        found = {name: self.frame[name] for name in self.names}
+        return {
+            name: self._numbers(name)
+            if column.dtype.is_numeric() and column.null_count()
+            else np.array(column.to_list(), dtype=None if column.dtype.is_numeric() else object)
+            for name, column in found.items()
+        }
+
+    def made_of(self, columns: dict[str, NDArray[Any]]) -> EagerTable:
+        home = self.frame.implementation
+        made = EagerTable(nw.from_dict({name: entries.tolist() for name, entries in columns.items()}, backend=home))
+        made.lazy = self.lazy
+        return made
+
+    def contents(self, columns: Columns) -> Contents:
+        assert columns.covariates is not None
+        shown = self._shown(replace(columns, expected=None), 0.0)
+        told = {name: self._entries(name) for name in columns.covariates.names}
+        return Contents(shown.x, shown.known, told, shown.rows)
+
+    def with_expected(self, columns: Columns, contents: Contents, expected: NDArray[np.float64]) -> EagerTable:
+        assert columns.expected is not None
+        made = EagerTable(self.frame.with_columns(self._column(columns.expected, expected, np.arange(expected.size))))
         made.lazy = self.lazy
         return made
 
@@ -69,7 +102,7 @@ class EagerTable:
         name = columns.role(role)
         assert name is not None
         entry = self.frame[name][int(at[0])]
-        if isinstance(entry, int) and np.isinf(_number(entry)):
+        if type(entry) is int and np.isinf(_number(entry)):
             entry = _number(entry)  # hundreds of digits would tell a reader no more
         return Offender(entry, int(at[0]) + 1, at.size)
 
@@ -85,7 +118,7 @@ class EagerTable:
         """Which of these observations each row shows, -1 where none."""
         rows, size = self._shown(columns, width), asked.rows.size
         together = asked.and_then(rows)
-        _, same = distinct_rows(numbered(together.group), together.x, together.known)
+        _, same = distinct_rows(numbered(together.group), together.x, together.known, *together.more.values())
         position = np.full(same.max() + 1, -1)
         position[same[:size]] = np.arange(size)
         return position[same[size:]]
@@ -106,17 +139,30 @@ class EagerTable:
         """What every row shows."""
         x = self._numbers(columns.x)
         known = self._numbers(columns.known) if isinstance(columns.known, str) else np.full(x.shape, columns.constant)
-        group = None if columns.group is None else self._texts(columns.group)
-        return Distinct(group, *keys(columns.channel, x, known, width), np.broadcast_to(np.int64(1), x.shape))
+        group = None if columns.group is None else self.texts(columns.group)
+        one_each, more = np.broadcast_to(np.int64(1), x.shape), more_keys(columns, self._numbers, width)
+        return Distinct(group, *keys(columns.channel, x, known, width), one_each, more)
+
+    def _entries(self, name: str) -> NDArray[Any]:
+        """A covariate: numbers, or text."""
+        kind = self.frame[name].dtype
+        if kind.is_temporal():
+            raise InputError(f"covariate {name!r} holds {kind}: make it a number first, such as the year")
+        if kind == nw.Boolean():
+            return np.array([np.nan if entry is None else float(entry) for entry in self.frame[name].to_list()])
+        return self._numbers(name) if kind.is_numeric() else self.texts(name)
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
         column = self.frame[name]
+        if column.dtype == nw.Boolean():
+            raise about_booleans(name)
         if column.dtype.is_numeric() and not column.dtype.is_decimal() and column.null_count() == 0:
             return np.asarray(column.to_numpy(), dtype=np.float64)
         entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
         return np.array([np.nan if missing else _number(entry) for entry, missing in entries], dtype=np.float64)
 
-    def _texts(self, name: str) -> NDArray[np.object_]:
+    def texts(self, name: str) -> NDArray[np.object_]:
+        """The entries of a column as text, None where one is missing: the names of groups and units."""
         column = self.frame[name]
         texts = np.empty(len(column), dtype=object)
         entries = zip(map(str, column.to_list()), column.is_null().to_list(), strict=True)
@@ -132,6 +178,8 @@ def _number(entry: Any) -> float:
     """
     if isinstance(entry, str) and means_missing(entry):
         return np.nan
+    if isinstance(entry, bool | np.bool_):  # as in a file, where true is text
+        return -np.inf
     try:
         return float(entry)
     except OverflowError:

@@ -41,7 +41,7 @@ def complaint(columns: Columns, role: Role, offender: Offender) -> InputError:
     >>> print(complaint(Columns("x"), "x", Offender("1,234")))
     x is '1,234': write numbers with a decimal point, or between semicolons all with a comma, no thousands separators
     >>> print(complaint(Columns("goals", "games"), "known", Offender(-1, 7, 42)))
-    row 7: games is -1: give positive finite numbers, so correct or drop that row (and 41 more rows)
+    row 7: games is -1: give positive numbers from 1e-50 to 1e50, so correct or drop that row (and 41 more rows)
     """
     where = "" if offender.row is None else f"row {offender.row}: "
     others = offender.rows - 1
@@ -73,8 +73,9 @@ def _trouble(channel: Channel, role: Role, value: object) -> str:
     if value is None or means_missing(str(value)):
         # Named, for those who meant Namibia by NA.
         called = f"{value!r}, which means " if isinstance(value, str) and value.strip() else ""
+        alike = " or not the same in all rows of a unit" if role == "future" else ""
         return (
-            f"{called}missing: fill it in, drop the row, or keep such rows unanswered "
+            f"{called}missing{alike}: fill it in, drop the row, or keep such rows unanswered "
             '(--missing keep, in Python missing="keep")'
         )
     try:
@@ -90,7 +91,7 @@ def _trouble(channel: Channel, role: Role, value: object) -> str:
     if isinstance(value, str) and (stray := re.search(r"[^\x00-\x7f]", value)):
         return f"{value!r}, with a stray {unicodedata.name(stray[0], 'character')}: remove it"
     words = channel.words
-    if role == "known":
+    if role in ("known", "future"):
         return f"{value}: {words.ask_known}, so correct or drop that row"
     if channel.whole and number != number // 1 and abs(number) <= LARGEST_WHOLE:
         needs = f"a rate needs its count in this column and its {words.known} in another"

@@ -21,7 +21,7 @@ from pathlib import Path
 import duckdb
 
 from ebformer.atomic import replacing
-from ebformer.errors import InputError
+from ebformer.errors import EbformerError, InputError
 from ebformer.tables.columns import Columns
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.interrupts import copy_interruptibly, run_interruptibly
@@ -104,7 +104,8 @@ class TableFile:
         names = rows.columns
         if to.delimiter is None:
             if self.format.delimiter is not None:
-                numbers = {columns.x: "BIGINT" if columns.channel.whole else "DOUBLE", columns.role("known"): "DOUBLE"}
+                numbers = dict.fromkeys([columns.role("known"), columns.future], "DOUBLE")
+                numbers[columns.x] = "BIGINT" if columns.channel.whole else "DOUBLE"
                 cast = [
                     f"try_cast({quoted(n)} AS {numbers[n]}) AS {quoted(n)}" if n in numbers else quoted(n)
                     for n in names
@@ -140,6 +141,8 @@ def open_table(path: str) -> Iterator[TableFile]:
         with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": folder}) as connection:
             with suppress(duckdb.CatalogException):  # before DuckDB 2 no threads wrote in the background
                 connection.execute("SET async_threads = 0")  # interrupted, they may wait for each other for ever
+            # No extension is fetched or loaded: nothing speaks http or s3, and what is named here is all it opens.
+            connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
             connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             # Rows stay on the streaming side of the join, whatever the optimiser thinks of their number.
             connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
@@ -149,10 +152,12 @@ def open_table(path: str) -> Iterator[TableFile]:
                 raise InputError(f"{name}: {first_line(error)}") from error
             except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
                 raise InputError(about_bad_rows(name, str(error))) from error
-            except (RuntimeError, duckdb.Error) as error:
-                if "interrupt" in str(error).lower():  # what DuckDB makes of Ctrl-C, by version
-                    raise KeyboardInterrupt from error
+            except EbformerError:
                 raise
+            except (RuntimeError, duckdb.Error, UnicodeDecodeError) as error:  # by version and by what is damaged
+                if "interrupt" in str(error).lower():  # what DuckDB makes of Ctrl-C
+                    raise KeyboardInterrupt from error
+                raise InputError(f"{name} cannot be read, it seems to be damaged: {first_line(error)}") from error
 
 
 def check_input(path: str) -> None:

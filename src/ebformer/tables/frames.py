@@ -16,16 +16,19 @@ from ebformer.binning import coarsened, distinct_rows
 from ebformer.channels import pick
 from ebformer.channels.base import Channel
 from ebformer.check import ModelWarning
+from ebformer.covariates import Covariates
 from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.catalogue import default_method, find
+from ebformer.estimators.catalogue import method_for
+from ebformer.regression import Kind
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
+from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import Fit, fit_table
-from ebformer.tables.observations import Source, observe
+from ebformer.tables.observations import Source, observe, units_of
 from ebformer.tables.shrink import Shrunken, shrink_table
 from ebformer.tables.spark import SparkTable
 from ebformer.tally import Tally, known_numbers, observed
@@ -40,15 +43,16 @@ def shrink(
     group: str | None = None,
     *,
     pool: bool = False,
-    neighbours: Sequence[tuple[str, str]] | None = None,
+    neighbours: Sequence[tuple[str, str]] | str | None = None,
     trials: str | float | None = None,
     effect: str | None = None,
     se: str | float | None = None,
     zeros: str | None = None,
     unit: str | None = None,
+    look: str | None = None,
     method: str | Estimator | None = None,
     interval: float | None = None,
-    future: float | None = None,
+    future: float | str | None = None,
     top: int | None = None,
     above: float | str | None = None,
     below: float | str | None = None,
@@ -56,6 +60,8 @@ def shrink(
     fdr: float | None = None,
     per: float | None = None,
     drift: Drift | str | None = None,
+    covariates: Sequence[str] | None = None,
+    regression: Kind = "trees",
     missing: Missing = "error",
 ) -> Frame:
     """The same table with the columns `estimate`, `lower` and `upper`, and more where asked for.
@@ -65,36 +71,42 @@ def shrink(
     `exposure` (or without), `count` out of `trials`, or `effect` with `se`; the second of each may be one number for
     all rows. `zeros="missing"` is for counts of units that enter the table only with an event. `group` gives each group
     a fit of its own; with `pool` their priors lie around a common one, as closely as the rows tell, and small groups
-    learn from the others. `neighbours` are pairs of groups that lie side by side, such as districts: then each learns
-    from those near it first. `unit` adds up the rows of each unit first. Without a method it is the default one of the
-    channel.
+    learn from the others. `neighbours` are pairs of groups that lie side by side, such as districts, or the column of a
+    GeoDataFrame that has their shapes ("geometry"): then each learns from those near it first. `unit` adds up the rows
+    of each unit first; with `look`, such as a season, only those of each look: the last look is answered, and what was
+    seen of a unit before counts as much as rates keep from one look to the next, which the looks teach unless `drift`
+    says it. Without a method it is the default one of the channel.
 
     `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
-    period's exposure (or number of trials, or standard error), `top` adds `expected_rank` (1 for the highest rate),
-    `p_top` and `grade`, `per=1000` gives rates per 1000. `above` adds `p_above`, the probability of a rate above this
-    number, or above a multiple of the mean such as "1.5x"; `below` adds `p_below`, and `null=0` adds `lfsr`, the
-    probability that an effect has not the sign it seems to have. With one of these, `fdr=0.1` adds `selected`: the
-    longest list of which a tenth at most is expected to be wrong ([decisions.md](docs/decisions.md) explains all).
-    With a `drift` (one that was learnt, the path of its file, or "typical"), rates move until the next period, and
-    `predicted_still` is the prediction without.
+    period's exposure (or number of trials, or standard error), one number or the column that has it, `top` adds
+    `expected_rank` (1 for the highest rate), `p_top` and `grade`, `per=1000` gives rates per 1000. `above` adds
+    `p_above`, the probability of a rate above this number, or above a multiple of the mean such as "1.5x"; `below` adds
+    `p_below`, and `null=0` adds `lfsr`, the probability that an effect has not the sign it seems to have. With one of
+    these, `fdr=0.1` adds `selected`: the longest list of which a tenth at most is expected to be wrong
+    (docs/decisions.md explains all). With a `drift` (one that was learnt, the path of its file, or "typical"), rates
+    move until the next period, and `predicted_still` is the prediction without.
+
+    `covariates` are columns that tell about the rate: numbers or text, with gaps or without. The column `expected` says
+    what a regression of the other rows lets expect of each, and rates are pulled towards it instead of towards the mean
+    of all ([covariates.md](docs/covariates.md)). `regression="linear"` takes a line instead of boosted trees.
 
     Rows with a missing entry are an error, or kept without answers; with `missing="explain"` that goes for all that
     cannot be used, and `note` says why.
 
     >>> import polars
-    >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
-    >>> import warnings; warnings.simplefilter("ignore")
-    >>> shrink(goals, count="goals", method="gamma").columns
-    ['player', 'goals', 'estimate', 'lower', 'upper']
-    >>> shrink(goals, count="goals", trials=10, method="mle")["estimate"].to_list()
-    [0.0, 0.2, 0.9]
+        >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
+        >>> import warnings; warnings.simplefilter("ignore")
+        >>> shrink(goals, count="goals", method="gamma").columns
+        ['player', 'goals', 'estimate', 'lower', 'upper']
+        >>> shrink(goals, count="goals", trials=10, method="mle")["estimate"].to_list()
+        [0.0, 0.2, 0.9]
     """
-    columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
-    chosen = find(default_method(columns.channel) if method is None else method)
+    words = {"exposure": exposure, "trials": trials, "se": se, "zeros": zeros}
+    columns = Columns.named(count, effect, group, unit, look, _covariates(covariates, regression), **words)
+    chosen = method_for(columns.channel, method)
     wanted = Wanted(interval, future, top, above, below, null, fdr, per, drift)
-    rows: Frame = _with_warnings(
-        shrink_table(source_of(frame), columns, chosen, wanted, missing, pool=pool, neighbours=neighbours)
-    )
+    source, near = source_of(frame), _pairs(frame, neighbours, columns)
+    rows: Frame = _with_warnings(shrink_table(source, columns, chosen, wanted, missing, pool=pool, neighbours=near))
     return rows
 
 
@@ -105,13 +117,15 @@ def fit(
     group: str | None = None,
     *,
     pool: bool = False,
-    neighbours: Sequence[tuple[str, str]] | None = None,
+    neighbours: Sequence[tuple[str, str]] | str | None = None,
     trials: str | float | None = None,
     effect: str | None = None,
     se: str | float | None = None,
     zeros: str | None = None,
     unit: str | None = None,
     method: str | Estimator | None = None,
+    covariates: Sequence[str] | None = None,
+    regression: Kind = "trees",
     missing: Missing = "error",
 ) -> Fit:
     """What `shrink` learns from a table, to score other rows with: `fit.apply(frame)`, today or after `fit.save(path)`.
@@ -121,9 +135,32 @@ def fit(
     >>> learnt.apply(polars.DataFrame({"hits": [3]})).columns
     ['hits', 'estimate', 'lower', 'upper', 'note']
     """
-    columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
-    chosen = find(default_method(columns.channel) if method is None else method)
-    return fit_table(observe(source_of(frame), columns, missing), chosen, pool, neighbours)
+    words = {"exposure": exposure, "trials": trials, "se": se, "zeros": zeros}
+    columns = Columns.named(count, effect, group, unit, None, _covariates(covariates, regression), **words)
+    chosen = method_for(columns.channel, method)
+    near = _pairs(frame, neighbours, columns)
+    source, read = units_of(source_of(frame), columns, missing)
+    expectation = None
+    if read.covariates is not None:
+        source, read, expectation = with_expected(source, read, missing)
+    return fit_table(observe(source, read, missing), chosen, pool, near, columns, expectation)
+
+
+def _covariates(names: Sequence[str] | None, regression: Kind) -> Covariates | None:
+    if isinstance(names, str):
+        raise InputError(f"covariates is {names!r}: give a list of columns, such as [{names!r}]")
+    return None if names is None else Covariates(tuple(names), regression)
+
+
+def _pairs(
+    frame: Any, neighbours: Sequence[tuple[str, str]] | str | None, columns: Columns
+) -> Sequence[tuple[str, str]] | None:
+    """Pairs of neighbours as given, or those whose shapes in the column of this name meet."""
+    if not isinstance(neighbours, str):
+        return neighbours
+    from ebformer.tables.borders import borders
+
+    return borders(frame, neighbours, columns)
 
 
 def load_fit(path: str | os.PathLike[str]) -> Fit:
@@ -188,7 +225,7 @@ def estimate(
             have = f"there are {about.size} {channel.words.knowns} for {observations.size} {channel.words.xs}"
             raise InputError(f"{have}: give one for each, or one for all")
         about = np.broadcast_to(about, observations.shape)
-    chosen = find(default_method(channel) if method is None else method)
+    chosen = method_for(channel, method)
     rule = chosen(coarsened(Tally.of(observations, about, channel=channel)))
     first, which = distinct_rows(observations, about)
     return np.asarray(rule(observations[first], None if about is None else about[first])[which])
@@ -201,7 +238,7 @@ def _of_rows(x: NDArray[Any], known: Any, channel: Channel, method: str | Estima
     except ValueError as error:
         have = f"{channel.words.knowns} of shape {np.shape(known)} for {channel.words.xs} of shape {x.shape}"
         raise InputError(f"there are {have}: give as many, or a row for all samples") from error
-    chosen = find(default_method(channel) if method is None else method)
+    chosen = method_for(channel, method)
     rows = [
         estimate(row, None if about is None else about[i], method=chosen, channel=channel) for i, row in enumerate(x)
     ]
@@ -218,6 +255,6 @@ def estimate_many(tallies: Iterable[Tally], method: str | Estimator | None = Non
     for tally in tallies:
         if not isinstance(tally, Tally):
             raise InputError(f"a sample is a {type(tally).__name__}: give tallies, such as eb.Tally.of(counts)")
-        chosen = find(default_method(tally.channel) if method is None else method)
+        chosen = method_for(tally.channel, method)
         found.append(chosen(coarsened(tally))(tally.x, tally.known))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +50,38 @@ def unkeyed(
     return np.where(blank, 0.0, inside[0]), np.where(blank, 0.0, inside[1])
 
 
+def future_key(channel: Channel, future: Any, width: float) -> Any:
+    """What will be known of the next observation, or its bin: NaN where it is missing and inf where it cannot be.
+
+    >>> from ebformer.channels import POISSON
+    >>> future_key(POISSON, np.array([1.0, 82.0, 0.0]), 0.25).tolist()
+    [0.0, 17.0, inf]
+    """
+    if not width:
+        return future
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = np.where(channel.possible_known(future), channel.bin(np.asarray(0.0), future, width)[1], np.inf)
+        return np.where(np.isnan(future), future, inside)
+
+
+def unkeyed_future(channel: Channel, future: Floats, width: float) -> Floats:
+    """What usable keys of the future stand for."""
+    return channel.unbin(np.zeros(future.shape), future, width, (0.5, 0.5))[1] if width else future
+
+
+def more_keys(columns: Columns, number: Callable[[str], Any], width: float) -> dict[Role, Any]:
+    """What rows are told apart by beside x, what is known and the group; `number` gives a column's array or formula."""
+    return {
+        role: future_key(columns.channel, number(name), width) if role == "future" else number(name)
+        for role, name in columns.numbered.items()
+    }
+
+
+def common_future(future: str) -> str:
+    """SQL for what will be known of a unit of several rows: NULL unless all of them say the same."""
+    return f"CASE WHEN min({future}) = max({future}) AND count({future}) = count(*) THEN max({future}) END"
+
+
 def totals(channel: Channel, x: Any, known: Any) -> list[str]:
     """SQL for the x and the known that the rows of a unit add up to; NULL where one of them cannot be used."""
     usable = channel.usable(x, known)
@@ -68,7 +101,12 @@ class Defect(NamedTuple):
 
 
 def defects(
-    columns: Columns, x: Floats, known: Floats, group: NDArray[np.object_] | None, width: float
+    columns: Columns,
+    x: Floats,
+    known: Floats,
+    more: Mapping[Role, Floats],
+    group: NDArray[np.object_] | None,
+    width: float,
 ) -> list[Defect]:
     """What keeps keys from being used, in the order in which it is told."""
     channel, none = columns.channel, np.zeros(x.shape, dtype=bool)
@@ -80,6 +118,10 @@ def defects(
             bad_x, bad_known = ~good & ~np.isnan(x), ~good_known & ~blank & ~np.isnan(known)
             bad_pair = good & good_known & ~channel.possible_pair(x, known)
     found = [Defect("x", np.isnan(x), bad_x), Defect("known", np.isnan(known), bad_known), Defect("x", none, bad_pair)]
+    if (future := more.get("future")) is not None:
+        with np.errstate(invalid="ignore"):
+            bad = np.isposinf(future) if width else ~channel.possible_known(future) & ~np.isnan(future)
+        found.append(Defect("future", np.isnan(future), bad))
     if group is not None:
         found.append(Defect("group", np.array([name is None for name in group], dtype=bool), none))
     return found

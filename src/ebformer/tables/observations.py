@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
 from ebformer.channels.base import Channel
+from ebformer.covariates import deviations
 from ebformer.errors import InputError
 from ebformer.tables.columns import NO_ROWS, Columns, Missing, Role, check_missing
 from ebformer.tables.entries import Offender, complaint, reason
-from ebformer.tables.keys import defects, keys, unkeyed
+from ebformer.tables.keys import defects, future_key, keys, unkeyed, unkeyed_future
 from ebformer.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -33,36 +34,39 @@ bins would grow wider than the noise of large counts."""
 class Distinct:
     """What a GROUP BY returns: arrays [u] of group (text), x, what is known (or its bin) and the number of rows.
 
-    A missing entry is None in `group` and NaN in `x` and `known`. Text that is no number is -inf; `keys` says what bins
-    are.
+    `more` has the numbers of further roles, such as what will be known of the next observation. A missing entry is None
+    in `group` and NaN among numbers. Text that is no number is -inf; `keys` says what bins are.
     """
 
     group: NDArray[np.object_] | None
     x: Floats
     known: Floats
     rows: Ints
+    more: Mapping[Role, Floats] = field(default_factory=dict)
 
     @property
     def by_role(self) -> dict[Role, NDArray[Any]]:
         """What rows were grouped by."""
-        numbers: dict[Role, NDArray[Any]] = {"x": self.x, "known": self.known}
+        numbers: dict[Role, NDArray[Any]] = {"x": self.x, "known": self.known, **self.more}
         return numbers if self.group is None else numbers | {"group": self.group}
 
     def at(self, which: NDArray[Any]) -> Distinct:
         """Some of them, by mask or by position."""
         group = None if self.group is None else self.group[which]
-        return Distinct(group, self.x[which], self.known[which], self.rows[which])
+        more = {role: numbers[which] for role, numbers in self.more.items()}
+        return Distinct(group, self.x[which], self.known[which], self.rows[which], more)
 
     def merged(self) -> Distinct:
         """Each of them once: the rows of equal ones are added up."""
-        first, which = distinct_rows(numbered(self.group), self.x, self.known)
+        first, which = distinct_rows(numbered(self.group), self.x, self.known, *self.more.values())
         return replace(self.at(first), rows=np.bincount(which, weights=self.rows).astype(np.int64))
 
     def and_then(self, other: Distinct) -> Distinct:
         """These, followed by others."""
         group = None if self.group is None or other.group is None else np.concatenate([self.group, other.group])
         x, known = np.concatenate([self.x, other.x]), np.concatenate([self.known, other.known])
-        return Distinct(group, x, known, np.concatenate([self.rows, other.rows]))
+        more = {role: np.concatenate([numbers, other.more[role]]) for role, numbers in self.more.items()}
+        return Distinct(group, x, known, np.concatenate([self.rows, other.rows]), more)
 
 
 def numbered(texts: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
@@ -75,6 +79,19 @@ def numbered(texts: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
         return None
     seen: dict[object, int] = {}
     return np.array([seen.setdefault(text, len(seen)) for text in texts], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What rows say in full: arrays [u] of x and what is known, as in `Distinct`, their covariates, the number of rows.
+
+    Covariates are numbers (NaN where missing) or text (None where missing).
+    """
+
+    x: Floats
+    known: Floats
+    covariates: dict[str, NDArray[Any]]
+    rows: Ints
 
 
 class Source(Protocol):
@@ -95,6 +112,18 @@ class Source(Protocol):
 
     def of_units(self, columns: Columns) -> Source:
         """A table with one row per unit (and group): its observations added up, empty where one cannot be used."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Its columns, every row in memory: a missing number is NaN."""
+
+    def made_of(self, columns: dict[str, NDArray[Any]]) -> Source:
+        """A table of the same kind with these columns."""
+
+    def contents(self, columns: Columns) -> Contents:
+        """Observations with their covariates: each once, or row by row."""
+
+    def with_expected(self, columns: Columns, contents: Contents, expected: Floats) -> Source:
+        """The same table with the column `columns.expected`, from what is expected at each of its contents."""
 
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         """The entry in this role of the first row that shows one of these observations, and how many rows do."""
@@ -132,6 +161,23 @@ class Observations:
         """What is known about each, such as its exposure; where observations were binned, the middle of the bin."""
         return self._middle[1]
 
+    @cached_property
+    def future(self) -> Floats | None:
+        """What will be known about the next observation of each, where a column says it."""
+        found = self.keys.more.get("future")
+        return None if found is None else unkeyed_future(self.columns.channel, found, self.width)
+
+    @property
+    def history(self) -> Ints | None:
+        """The number of each one's history, where units have some."""
+        found = self.keys.more.get("history")
+        return None if found is None else found.astype(np.int64)
+
+    @property
+    def expected(self) -> Floats | None:
+        """What the covariates of each let expect, where there are any."""
+        return self.keys.more.get("expected")
+
     def corners(self) -> list[tuple[Floats, Floats]]:
         """The observations at the ends of the bins, four ways to combine them."""
         return [self._within_bin((a, b)) for a in (0.0, 1.0) for b in (0.0, 1.0)]
@@ -151,10 +197,14 @@ class Observations:
 
     @cached_property
     def distinct_tallies(self) -> list[tuple[Tally, list[str | None]]]:
-        """Each tally once, and the groups that showed it: many small groups look the same and need one fit."""
+        """Each tally once, and the groups that showed it: many small groups look the same and need one fit.
+
+        A group of which nothing was seen, such as one without any trials, has none.
+        """
         names, group = self.groups
-        order = np.lexsort((self.keys.known, self.keys.x, group))
-        _, observation = distinct_rows(self.keys.x, self.keys.known, self.keys.rows)
+        told = () if self.expected is None else (self.expected,)
+        order = np.lexsort((*told, self.keys.known, self.keys.x, group))
+        _, observation = distinct_rows(self.keys.x, self.keys.known, self.keys.rows, *told)
         shown, ends = observation[order], [0, *np.cumsum(np.bincount(group)).tolist()]
         same: dict[bytes, list[int]] = {}
         for i, (start, end) in enumerate(pairwise(ends)):
@@ -162,17 +212,21 @@ class Observations:
         found = []
         for members in same.values():
             at = order[ends[members[0]] : ends[members[0] + 1]]
-            found.append((self.tally(at), [names[i] for i in members]))
-        return found
+            if not bool(np.all(self.columns.channel.blank(self.x[at], self.known[at]))):
+                found.append((self.tally(at), [names[i] for i in members]))
+        return found or [(self.tally(), names)]  # which says what is wrong where nothing was seen at all
 
     def tally(self, at: NDArray[Any] | slice = slice(None)) -> Tally:
-        """The tally of all observations, or of those at these places."""
-        return Tally(self.x[at], self.keys.rows[at], self.known[at], channel=self.columns.channel)
+        """The tally of all observations, or of those at these places; with covariates, of deviations from expected."""
+        x, known, channel = self.x[at], self.known[at], self.columns.channel
+        if self.expected is not None:
+            x, known = deviations(channel, x, known, self.expected[at])
+        return Tally(x, self.keys.rows[at], known, channel=channel)
 
     def tallies(self) -> dict[str | None, Tally]:
-        """One tally per group, sorted by name."""
+        """One tally per group of which something was seen, sorted by name."""
         found = {name: tally for tally, names in self.distinct_tallies for name in names}
-        return {name: found[name] for name in self.groups[0]}
+        return {name: found[name] for name in self.groups[0] if name in found}
 
 
 def observe(source: Source, columns: Columns, missing: Missing = "error") -> Observations:
@@ -184,11 +238,15 @@ def observe(source: Source, columns: Columns, missing: Missing = "error") -> Obs
     columns.found_in(source.names)
     check_missing(missing)
     channel, (finest, widest) = columns.channel, columns.channel.widths
-    varied: list[Role] = [role for role in columns.roles if role == "known" or (role == "x" and not channel.whole)]
+    varied: list[Role] = [
+        role for role in columns.roles if role in ("known", "future") or (role == "x" and not channel.whole)
+    ]
     width = finest if any(source.variety(columns, role, LIMIT) > LIMIT for role in varied) else 0.0
+    if columns.history is not None:  # few units share one, and bins would make them hardly fewer
+        width = 0.0
     found = source.distinct(columns, width)
     most = LIMIT if found.group is None else max(LIMIT, PER_GROUP * len(set(found.group.tolist())))
-    if not width and found.rows.size > most:
+    if not width and found.rows.size > most and columns.history is None:
         binned = source.distinct(columns, finest)
         if binned.rows.size < found.rows.size:
             width, found = finest, binned
@@ -204,12 +262,25 @@ def observe(source: Source, columns: Columns, missing: Missing = "error") -> Obs
     return Observations(columns, kept, width, int(lost.rows.sum()), lost if missing == "explain" else None, reasons)
 
 
+def units_of(source: Source, columns: Columns, missing: Missing = "error") -> tuple[Source, Columns]:
+    """The table with the rows of every unit added up, and the columns it has then; without a unit, as they are."""
+    if columns.unit is None:
+        return source, columns
+    observe(source, columns, missing)  # a row that cannot be used is named as it stands
+    return source.of_units(columns), columns.of_units
+
+
 def _coarser(channel: Channel, found: Distinct, width: float) -> Distinct:
     """The same observations in bins of twice the width; what stands for no bin stays."""
     x, known = found.x.copy(), found.known.copy()
     at = np.isfinite(x) & np.isfinite(known)
     x[at], known[at] = keys(channel, *unkeyed(channel, x[at], known[at], width), 2.0 * width)
-    return replace(found, x=x, known=known)
+    more = dict(found.more)
+    if "future" in more:
+        future = more["future"] = more["future"].copy()
+        at = np.isfinite(future)
+        future[at] = future_key(channel, unkeyed_future(channel, future[at], width), 2.0 * width)
+    return replace(found, x=x, known=known, more=more)
 
 
 def _usable(
@@ -221,7 +292,7 @@ def _usable(
     """
     usable = np.ones(found.rows.size, dtype=bool)
     why = np.full(found.rows.size, None, dtype=object)
-    for role, absent, wrong in defects(columns, found.x, found.known, found.group, width):
+    for role, absent, wrong in defects(columns, found.x, found.known, found.more, found.group, width):
         refused = {"error": absent | wrong, "keep": wrong, "explain": np.zeros_like(wrong)}[missing]
         if refused.any():
             offender = source.offender(columns, width, found.at(refused), role)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.check import ModelCheck
+from ebformer.drift import Drift
+from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
+from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import NOTE, Fit, fit_table
-from ebformer.tables.observations import Distinct, Observations, Source, observe
+from ebformer.tables.histories import Histories, last_looks
+from ebformer.tables.observations import Distinct, Observations, Source, observe, units_of
 from ebformer.tables.remarks import about_bins, about_repeats, remarks
 
 MANY_GROUPS = 50
@@ -36,8 +41,13 @@ class Shrunken:
     observations: Observations
     wanted: Wanted
     checks: Mapping[str | None, ModelCheck]
-    """One per group; none where a saved fit answered, which is not checked on new rows."""
+    """One per group; none where a saved fit answered, which is not checked on new rows, and of proportions with
+    covariates."""
     remarks: list[str]
+    answers: Mapping[str, NDArray[Any]]
+    """The new columns by name, one entry per distinct observation: the usable ones first, then the others."""
+    learnt: Drift | None = None
+    """How thetas moved between the looks of a long table."""
 
     @property
     def departures(self) -> list[str]:
@@ -48,14 +58,15 @@ class Shrunken:
     def meanings(self) -> list[str]:
         """What the columns mean that were asked for, a sentence each; estimates and intervals explain themselves."""
         settled, channel = self.fit.settled(self.wanted), self.observations.columns.channel
+        moved = [] if self.learnt is None else self.learnt.sentences(channel)
         asked = self.fit.asked_for(settled)
-        return [answer.sentence(settled, channel) for answer in asked if not answer.in_theta]
+        return moved + [answer.sentence(settled, channel) for answer in asked if not answer.in_theta]
 
     @property
     def model_check(self) -> list[str]:
         """The departures or, where there are none, that the priors fit; methods without one have none that could."""
         found = self.departures
-        if found or any(rule.prior is None for rule in self.fit.rules.values()):
+        if found or not self.checks or any(rule.prior is None for rule in self.fit.rules.values()):
             return found
         return [verdict(self.checks, self.observations.columns.channel)]
 
@@ -73,7 +84,7 @@ def shrink_table(
 ) -> Shrunken:
     """Observe, fit, check, answer and join: a table with answers, by a method or by a saved fit.
 
-    `watch` is told what takes its time, and is entered meanwhile. `ask` is asked before groups are fitted that are
+    `watch` is told what takes its time, and is entered meanwhile. `ask` is told before groups are fitted that are
     nearly as many as rows, and raises where they are not meant. `pool` says whether groups have a common prior and
     `neighbours` which of them, in pairs, tell about each other more than about the rest.
 
@@ -84,32 +95,52 @@ def shrink_table(
     >>> shrink_table(goals, Columns("goals"), CATALOGUE["mle"], Wanted()).rows.order("goals").fetchall()
     [(0, 0.0), (3, 3.0), (3, 3.0)]
     """
+    if wanted.drift is not None and wanted.future is None and columns.look is None:
+        raise InputError("a drift is about the next observation: say what will be known about it, as future=")
+    columns = replace(columns, future=wanted.future if isinstance(wanted.future, str) else None)
     with watch("Reading"):
+        histories: Histories | None = None
+        learnt: Drift | None = None
         repeats = [] if columns.unit is not None or isinstance(method, Fit) else about_repeats(source, columns)
-        if columns.unit is not None:
+        named = replace(columns, look=None)  # a fit scores one look at a time
+        if columns.look is None:
+            source, columns = units_of(source, columns, missing)
+        else:
             observe(source, columns, missing)  # a row that cannot be used is named as it stands
-            source, columns = source.of_units(columns), columns.of_units
+            source, columns, histories, repeats = last_looks(source, columns)
+            if wanted.drift is None:
+                learnt = histories.drift(None if isinstance(method, Fit) else method)
+                wanted = replace(wanted, drift=learnt)
+        expectation = method.expectation if isinstance(method, Fit) else None
+        if columns.covariates is not None:
+            source, columns, expectation = with_expected(source, columns, missing, expectation)
         observations = observe(source, columns, missing)
     groups, units = len(observations.groups[0]), int(observations.keys.rows.sum())
     alone = not isinstance(method, Fit) and not pool and neighbours is None
     if alone and groups > max(units / 2, MANY_GROUPS):
-        ask(f"{columns.group} has {groups:,} groups for {units:,} rows: fit each of them by itself?")
-    with watch("Answering" if isinstance(method, Fit) else "Estimating"):
-        fit = method if isinstance(method, Fit) else fit_table(observations, method, pool, neighbours)
+        have = f"{columns.group} has {groups:,} groups for {units:,} rows"
+        ask(f"{have}, each fitted by itself (--pool fits them together)")
+    estimating = f"Estimating {groups:,} groups" if groups > 1 else "Estimating"
+    with watch("Answering" if isinstance(method, Fit) else estimating):
+        fit = (
+            method if isinstance(method, Fit) else fit_table(observations, method, pool, neighbours, named, expectation)
+        )
         explained = missing == "explain"
-        if not explained and (new := fit.unknown(observations)):
+        if fit is method and not explained and (new := fit.unknown(observations)):
             raise fit.about_unknown(new)
         check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * explained, source.names)
         checks = {} if fit is method else check_fit(fit, observations, np.random.default_rng(0))
         said = about_bins(fit, observations) if isinstance(method, Fit) else remarks(fit, observations, method)
         said = repeats + said
     with watch("Answering"):  # ranks of thousands of units take their time
-        answers = fit.answers(observations, wanted)
+        answers = fit.answers(observations, wanted, histories)
     shown = observations.keys
     if observations.unusable is not None:
         shown, answers = _explained(observations, observations.unusable, answers, fit.notes(observations))
     rows = source.with_answers(columns, observations.width, shown, answers)
-    return Shrunken(rows, fit, observations, wanted, checks, said)
+    if ours := [name for name in (columns.history, columns.expected) if name is not None]:
+        rows = nw.from_native(rows).drop(ours).to_native()
+    return Shrunken(rows, fit, observations, wanted, checks, said, answers, learnt)
 
 
 def _explained(

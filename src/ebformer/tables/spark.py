@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, Offender
-from ebformer.tables.keys import keys, totals
-from ebformer.tables.observations import Distinct
+from ebformer.tables.keys import common_future, keys, more_keys, totals
+from ebformer.tables.observations import Contents, Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
-NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 KINDS = {"i": "bigint", "f": "double", "b": "boolean", "O": "string"}
 """The types of answers, by the kind of their array."""
 
@@ -45,6 +45,7 @@ class SparkTable:
             np.array([row["x"] for row in found], dtype=np.float64),
             np.array([row["known"] for row in found], dtype=np.float64),
             np.array([row["count"] for row in found], dtype=np.int64),
+            {role: np.array([row[role] for row in found], dtype=np.float64) for role in columns.numbered},
         )
 
     def variety(self, columns: Columns, role: Role, limit: int) -> int:
@@ -65,10 +66,32 @@ class SparkTable:
         from pyspark.sql import functions as F
 
         sums = totals(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)))
-        names = (columns.x, str(columns.of_units.known))
-        by = [_quoted(name) for name in (columns.unit, columns.group) if name is not None]
+        names = [columns.x, str(columns.of_units.known)]
+        if columns.future is not None:
+            sums, names = [*sums, common_future(self._number(columns.future))], [*names, columns.future]
+        by = [_quoted(name) for name in (columns.unit, columns.look, columns.group) if name is not None]
         added = [F.expr(each).alias(name) for name, each in zip(names, sums, strict=True)]
         return SparkTable(self.frame.groupBy(*by).agg(*added))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        rows, kinds = self.frame.collect(), dict(self.frame.dtypes)
+        as_is = {name: kinds[name].split("(")[0] not in NUMBERS for name in self.names}
+        return {
+            name: np.array([row[name] for row in rows], dtype=object if as_is[name] else np.float64)
+            for name in self.names
+        }
+
+    def made_of(self, columns: dict[str, NDArray[Any]]) -> SparkTable:
+        rows = list(zip(*(entries.tolist() for entries in columns.values()), strict=True))
+        return SparkTable(self.frame.sparkSession.createDataFrame(rows, list(columns)))
+
+    def contents(self, columns: Columns) -> Contents:
+        raise InputError(
+            "covariates need a table in memory or in a file: give frame.toPandas(), or write it as Parquet"
+        )
+
+    def with_expected(self, columns: Columns, contents: Contents, expected: NDArray[np.float64]) -> SparkTable:
+        raise NotImplementedError  # no contents, no expectations
 
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         name = columns.role(role)
@@ -102,7 +125,9 @@ class SparkTable:
         from pyspark.sql import functions as F
 
         x, about = keys(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)), width)
-        found: dict[Role, Any] = {"x": F.expr(x.text), "known": F.expr(about.text)}
+        more = more_keys(columns, lambda name: Sql(self._number(name)), width)
+        by_role: dict[Role, Any] = {"x": x, "known": about, **more}
+        found: dict[Role, Any] = {role: F.expr(key.text) for role, key in by_role.items()}
         if columns.group is not None:
             text = f"CAST(given.{_quoted(columns.group)} AS STRING)"
             found["group"] = F.expr(unless_missing(MISSING_GROUPS, text, text))

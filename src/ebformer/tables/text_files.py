@@ -6,14 +6,21 @@ import csv
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
-from ebformer.errors import InputError
+from ebformer.errors import InputError, one_line
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.sql import quoted
 
+MOST_COLUMNS = 2000
+"""A database plans each of them: with ten times as many it would not come to an end."""
+LONGEST_QUOTE = 300
+"""Characters of what a library said: it may quote the file."""
+AT_ONCE = 20
+"""Columns that one question to the database is about."""
 PACKED = {b"(\xb5/\xfd": "zstd", b"\xfd7zX": "xz", b"BZh": "bzip2"}
 """The first bytes of what is read only after `zstd -dc` and the like."""
 THOUSANDS = r"\s*[-+]?[1-9]\d{0,2}([.,]\d{3})+\s*"
@@ -74,12 +81,16 @@ def read_header(path: str, name: str, gzipped: bool) -> tuple[list[str], str]:
             first = next(lines, "")
             check_first_line(first, lines, name)
             delimiter = delimiter_of(first, Path(path).name)
-            return next(csv.reader(chain([first], lines), delimiter=delimiter)), delimiter
+            header = next(csv.reader(chain([first], lines), delimiter=delimiter))
+            if len(header) > MOST_COLUMNS:
+                have = f"{name} has {len(header):,} columns, more than {MOST_COLUMNS:,}"
+                raise InputError(f"{have}: keep those you need, as `cut -d{delimiter!r} -f1-3` does")
+            return header, delimiter
         except csv.Error as error:
             raise InputError(_about_line_ends(name)) from error
         except UnicodeDecodeError as error:
             raise InputError(about_encoding(name)) from error
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{name} cannot be unpacked: {error}") from error
 
 
@@ -103,13 +114,15 @@ def decimal_marks(table: DuckTable) -> tuple[tuple[str, ...], dict[str, str]]:
 
     And those where every mark may separate thousands, as in 1,234 or 1.234 among whole numbers, with such an entry.
     """
-    judged = ", ".join(
+    judged = [
         f"coalesce(bool_or({_has_mark(name, ',')}), false) AND NOT bool_or({_has_mark(name, '.')}), "
         f"CASE WHEN NOT bool_or({_has_mark(name, ',.')} AND NOT {_may_have_thousands(name)}) "
         f"THEN min({quoted(name)}) FILTER (WHERE {_may_have_thousands(name)}) END"
         for name in table.names
-    )
-    verdict = table.ask(f"SELECT {judged} FROM ebformer_given").fetchall()[0]
+    ]
+    several = [judged[first : first + AT_ONCE] for first in range(0, len(judged), AT_ONCE)]
+    asked = [table.ask(f"SELECT {', '.join(each)} FROM ebformer_given") for each in several]
+    verdict = [entry for answer in asked for entry in answer.fetchall()[0]]
     unclear = {name: entry for name, entry in zip(table.names, verdict[1::2], strict=True) if entry is not None}
     decimal = zip(table.names, verdict[::2], strict=True)
     return tuple(name for name, commas in decimal if commas and name not in unclear), unclear
@@ -173,7 +186,8 @@ def about_open_quote(name: str, line: str) -> str:
 
 def first_line(message: object) -> str:
     """What DuckDB says first, without the kind of error."""
-    return str(message).splitlines()[0].partition("Error: ")[2] or str(message).splitlines()[0]
+    first = next(iter(str(message).splitlines()), "")
+    return one_line(first.partition("Error: ")[2] or first or type(message).__name__, LONGEST_QUOTE)
 
 
 def _about_line_ends(name: str) -> str:

@@ -58,7 +58,10 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
         "--thinned", is_flag=True, help="Split the first counts in two at random, instead of predicting the later ones."
     )
     @click.option(
-        "--drift", "with_drift", is_flag=True, help="Predict also with rates that move, as learnt from earlier cases."
+        "--drift",
+        "with_drift",
+        is_flag=True,
+        help="Predict with rates that move instead: by a typical drift, and by one learnt from earlier cases.",
     )
     @click.option("--jobs", type=int, default=os.cpu_count(), show_default=True, help="Processes to use.")
     @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write every score as CSV.")
@@ -81,6 +84,8 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
             raise InputError(
                 "--against pairs scores of the second look, which --thinned leaves out: give one of the two"
             )
+        if with_drift and figure is not None:
+            raise InputError("--figure draws scores without drift: give --drift or --figure")
         methods, errors = chosen(estimators), ERRORS if error is None else (error,)
         if figure is not None:
             from ebformer.lab.figures.fielddata_figures import drawn, violins
@@ -91,27 +96,38 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
             raise InputError("there is nothing to score: no unit in the files is of the kind asked for in both counts")
         holdouts = halved(holdouts) if thinned else holdouts
         if estimators is None and any(one.tally.common is None for one in holdouts):
-            methods = {name: method for name, method in methods.items() if method.unequal_known}
+            kinds = {one.channel.name for one in holdouts}
+            methods = {
+                name: method
+                for name, method in methods.items()
+                if method.unequal_known and kinds.issubset(method.channels)
+            }
         theirs: list[Loss] = []
         if published is not None:
             theirs = read_published(published, (one.key for one in holdouts), published_errors(errors))
-        scores = run(holdouts, methods, jobs)
+        if with_drift:
+            moved: list[Moved] = []
+            with progress("Moving", lambda: len(moved) / len(methods), len(holdouts)):
+                for one in moving(holdouts, methods):
+                    moved.append(one)
+            scores = [
+                loss._replace(estimator=f"{loss.estimator}, {kind}")
+                for one in moved
+                for kind, loss in one.kinds.items()
+            ]
+            printed = drift_tables(moved)
+        else:
+            scores = run(holdouts, methods, jobs)
+            printed = score_tables(scores, errors, splits)
+            for each in errors:
+                printed += [] if splits else p_value_tables(scores, each)
         if output is not None:
             with replacing(output) as partial_file:
                 partial_file.write_text(REAL.csv(scores), encoding="utf-8")
-        printed = score_tables(scores, errors, splits)
-        for each in errors:
-            printed += [] if splits else p_value_tables(scores, each)
         for each in errors:
             printed += against_tables(against(scores, theirs, f"{each}_improvement"), each)
         for table in printed:
             show(table)
-        if with_drift:
-            found: list[Moved] = []
-            with progress("Moving", lambda: len(found) / len(methods), len(holdouts)):
-                found += moving(holdouts, methods)
-            for table in drift_tables(found):
-                show(table)
         if figure is not None:
             violins(scores, *errors).savefig(figure)
 
@@ -166,7 +182,7 @@ def nhl(
 @FILES
 @click.option("--role", multiple=True, type=click.Choice(baseball.ROLES), help="Repeatable.  [default: each]")
 @click.option("--triples/--no-triples", default=True, help="Whether a triple is a hit (not in the paper's pitchers).")
-@click.option("--exposure", is_flag=True, help="Plate appearances are the exposure of each half (compact tables only).")
+@click.option("--exposure", is_flag=True, help="Hits are successes out of plate appearances (compact tables only).")
 def mlb(
     files: Sequence[Path], data_dir: Path | None, role: Sequence[str], triples: bool, exposure: bool
 ) -> list[Holdout]:
@@ -252,19 +268,23 @@ def of_table(
 
 @command.command(name="all")
 @scoring_options
-def everything(data_dir: Path | None) -> list[Holdout]:
+@click.option("--exposure", is_flag=True, help="Hockey and baseball once more with games and plate appearances known.")
+def everything(data_dir: Path | None, exposure: bool) -> list[Holdout]:
     """All of hockey, baseball and books, as in section 6 of the paper.
 
     \b
     Examples:
       ebformer fielddata all -o scores.csv --figure violins.png
       ebformer fielddata all --data-dir ~/data --estimators npmle,priorformer --thinned
+      ebformer fielddata all --estimators priorformer --drift --exposure
     """
-    return [
-        *(pair for position in hockey.POSITIONS for pair in hockey.load((), position, data_dir=data_dir)),
-        *(season for role in baseball.ROLES for season in baseball.load((), role, data_dir=data_dir)),
-        *books.load((), data_dir),
-    ]
+    found = []
+    for known in (False, True)[: 1 + exposure]:
+        for position in hockey.POSITIONS:
+            found += hockey.load((), position, data_dir=data_dir, exposure=known)
+        for role in baseball.ROLES:
+            found += baseball.load((), role, data_dir=data_dir, exposure=known)
+    return found + books.load((), data_dir)
 
 
 def halved(holdouts: Sequence[Holdout]) -> list[Holdout]:

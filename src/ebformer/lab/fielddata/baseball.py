@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ebformer.channels import channel_named
 from ebformer.errors import InputError
 from ebformer.lab.fielddata.holdout import Holdout
 from ebformer.lab.fielddata.sources import FilePath, given, read_columns
@@ -66,7 +67,8 @@ def holdouts(
 ) -> list[Holdout]:
     """Gather the players of one role by season.
 
-    With `exposure`, plate appearances (batters faced) are that of each half, and who has none in one is left out.
+    With `exposure`, hits are successes out of the plate appearances (batters faced) of each half, and who has none in
+    one is left out.
 
     >>> holdouts([HalfSeasons(1990, "boggw001", "bat", 95, 92), HalfSeasons(1990, "clemr001", "bat", 0, 0)])
     [Holdout(mlb bat, 1990: 1 unit, ratio 1)]
@@ -87,7 +89,7 @@ def holdouts(
     found = []
     for season, pairs in sorted(seasons.items()):
         x, y, *watched_each = np.array(pairs).T
-        exposures = watched_each if exposure else (None, None)
+        exposures = (*watched_each, channel_named("binomial")) if exposure else ()
         found.append(Holdout(x, y, np.ones_like(x), 1.0, data, str(season), *exposures))
     return found
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ebformer.binning import distinct_rows
 from ebformer.channels import POISSON
+from ebformer.channels.base import Channel
 from ebformer.errors import InputError, KnownError
 from ebformer.lab.arena.losses import Key
 from ebformer.lab.fielddata.sources import read_columns
@@ -27,7 +28,8 @@ class Holdout:
     """x_i ~ Poisson(known_i theta_i) is seen, y_i ~ Poisson(future_i theta_i) is to be predicted from all x.
 
     Units with equal looks act alike, so only distinct ones are kept: `before`, `after` and `multiplicity`, int64 [m],
-    and the exposures `known` and `future`, float64 [m]: 1 and `ratio` where they are not given.
+    and the exposures `known` and `future`, float64 [m]: 1 and `ratio` where they are not given. Where `channel` is the
+    binomial one these are the trials of both looks.
     `data` and `case` name where the units come from, as in "nhl center", "1990".
 
     >>> players = Holdout.of([3, 0, 3], [5, 1, 5], data="goals", case="1990")
@@ -44,6 +46,7 @@ class Holdout:
     future: Floats
     data: str
     case: str
+    channel: Channel
 
     def __init__(
         self,
@@ -55,6 +58,7 @@ class Holdout:
         case: str = "all",
         known: ArrayLike | None = None,
         future: ArrayLike | None = None,
+        channel: Channel = POISSON,
     ) -> None:
         x, y = whole_numbers(before, "before"), whole_numbers(after, "after")
         m = whole_numbers(multiplicity, "multiplicity")
@@ -65,7 +69,7 @@ class Holdout:
         if not 0 < ratio < np.inf:
             raise InputError(f"the exposure ratio is {ratio:g}: give a positive finite number")
         t, s = (
-            np.full(x.size, usual) if given is None else known_numbers(POISSON, given)
+            np.full(x.size, usual) if given is None else known_numbers(channel, given)
             for given, usual in ((known, 1.0), (future, float(ratio)))
         )
         if not t.size == s.size == x.size:
@@ -77,7 +81,7 @@ class Holdout:
             kept = array[units > 0]
             kept.flags.writeable = False
             object.__setattr__(self, name, kept)
-        for name, entry in (("data", data), ("case", case)):
+        for name, entry in (("data", data), ("case", case), ("channel", channel)):
             object.__setattr__(self, name, entry)
 
     @classmethod
@@ -107,8 +111,7 @@ class Holdout:
         if known is None or future is None:
             return cls.of(x, y, ratio, os.path.basename(path))
         one_each = np.ones(x.size, dtype=np.int64)
-        exposures = (columns[name] for name in (known, future))
-        return cls(x, y, one_each, 1.0, os.path.basename(path), "all", *exposures)
+        return cls(x, y, one_each, 1.0, os.path.basename(path), "all", columns[known], columns[future])
 
     @classmethod
     def thinned(
@@ -134,7 +137,7 @@ class Holdout:
     @property
     def tally(self) -> Tally:
         """What the estimators may see: the first look."""
-        return Tally(self.before, self.multiplicity, self.known)
+        return Tally(self.before, self.multiplicity, self.known, channel=self.channel)
 
     @property
     def ratio(self) -> float:

@@ -54,11 +54,16 @@ def score_tables(scores: Sequence[Loss], errors: Sequence[str] = ERRORS, splits:
 
 
 def drift_tables(moved: Sequence[Moved]) -> list[TextTable]:
-    """One table per data set: each method without drift, with a typical one and with one learnt from earlier cases."""
+    """One table per data set: each method without drift, with a typical one and with one learnt from earlier cases.
+
+    The last compares data sets that were scored with exposures and without, where there are such.
+    """
     tables = []
-    for data in dict.fromkeys(one.kinds["none"].data for one in moved):
+    by_data: dict[str, list[Moved]] = {}
+    for one in moved:
+        by_data.setdefault(one.kinds["none"].data, []).append(one)
+    for data, here in by_data.items():
         rows = []
-        here = [one for one in moved if one.kinds["none"].data == data]
         for name in dict.fromkeys(one.kinds["none"].estimator for one in here):
             of = [one for one in here if one.kinds["none"].estimator == name]
             for kind in of[0].kinds:
@@ -80,7 +85,30 @@ def drift_tables(moved: Sequence[Moved]) -> list[TextTable]:
                 ),
             )
         )
-    return tables
+    return tables + _playing_time(by_data)
+
+
+def _playing_time(by_data: dict[str, list[Moved]]) -> list[TextTable]:
+    """How much of what moves is exposure: data sets with and without it, by the first method."""
+    rows = []
+    for data, here in by_data.items():
+        plain = by_data.get(data.partition(" per ")[0], [])
+        if " per " in data and plain:
+            pair = [
+                [one for one in some if one.kinds["none"].estimator == some[0].kinds["none"].estimator]
+                for some in (plain, here)
+            ]
+            ends = [some[-1].learnt for some in pair]
+            rmse = [sum(one.count_rmse for one in some) / len(some) for some in pair]
+            shown = [
+                f"{before:.2f} -> {after:.2f}"
+                for before, after in (rmse, [d.pull for d in ends], [d.jump for d in ends])
+            ]
+            rows.append((data, *shown, f"{1 - ends[1].jump / ends[0].jump:.0%}" if ends[0].jump > 0 else "-"))
+    if not rows:
+        return []
+    title = "What of the movement is playing time: without exposures -> with those of both looks"
+    return [TextTable(title, ("data", "RMSE of counts", "pull", "jump", "jump explained"), tuple(rows), ())]
 
 
 def p_value_tables(scores: Sequence[Loss], error: str = "rmse") -> list[TextTable]:

@@ -77,15 +77,53 @@ FIRST = PriorformerRecipe(
 )
 """Most is to be learnt where samples are too small to speak for themselves."""
 
+TWELVE = replace(
+    FIRST,
+    architecture=PriorformerConfig(blocks=12),
+    training=replace(FIRST.training, steps=16_000, learning_rate=1.5e-3, seed=1),
+    start=("priorformer-6",),
+    divergence_weight=0.5,
+    leaders=4,
+)
+
 LEGS: dict[str, PriorformerRecipe] = {
     "priorformer-6": FIRST,
+    "priorformer-12": TWELVE,
     "priorformer": replace(
-        FIRST,
-        architecture=PriorformerConfig(blocks=12),
-        training=replace(FIRST.training, steps=16_000, learning_rate=1.5e-3, seed=1),
-        start=("priorformer-6",),
-        divergence_weight=0.5,
-        leaders=4,
+        TWELVE,
+        training=replace(TWELVE.training, steps=24_000, seed=2),
+        studies=(
+            replace(
+                COUNTS,
+                worlds=COUNTS.worlds
+                | {
+                    "gammas": (6, 4, 5),
+                    "tails": (6, 5, 4),
+                    "groups": (6, 5, 4),
+                    "alike": (3, 3, 3),
+                    "neural": (4, 7, 4),
+                    "fine-dirichlet": (1, 1, 4),
+                    "few": (1, 2, 1),
+                    "spaced": (1, 1, 1),
+                    "edged": (1, 2, 4),
+                },
+            ),
+            replace(
+                MEASUREMENTS,
+                worlds=MEASUREMENTS.worlds
+                | {
+                    "bells": (8, 7, 5),
+                    "skewed": (4, 4, 3),
+                    "flat": (3, 3, 4),
+                    "sparse": (7, 7, 7),
+                    "few-effects": (3, 3, 4),
+                },
+            ),
+            TRIALS,
+        ),
+        start=("priorformer-12",),
+        divergence_weight=1.0,
+        leaders=6,
     ),
     "priorformer-smoke": replace(
         FIRST,
@@ -93,5 +131,5 @@ LEGS: dict[str, PriorformerRecipe] = {
         training=replace(FIRST.training, steps=100, warmup=10),
     ),
 }
-"""What the zoo ships, in two legs: six blocks, and six fresh ones after them. `priorformer-smoke` takes under a
-minute."""
+"""What the zoo ships, in three legs: six blocks; six fresh ones after them; and all twelve again, with more weight on
+whole posteriors and on those of the leaders. `priorformer-smoke` takes under a minute."""

@@ -1,0 +1,261 @@
+"""Which pictures a report shows, and what it says beneath them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebformer.comparison import Score, margin
+from ebformer.distributions import Floats
+from ebformer.report import fit_pictures, pictures
+from ebformer.report.answer import Answer
+from ebformer.report.cells import percent
+from ebformer.report.choropleth import Areas, choropleths
+from ebformer.report.document import Figure
+from ebformer.report.pictures import Line
+from ebformer.report.rows import Units, seen
+from ebformer.report.svg import Scale
+from ebformer.tables.columns import Columns
+from ebformer.tables.remarks import about_groups
+from ebformer.tables.shrink import Shrunken
+from ebformer.tally import Tally
+
+HIGHEST, MOST_GROUPS, MOST_FITTED = 15, 24, 100
+"""Lines at the top of the picture of leaders, lines of groups, and groups in the pictures of the fit."""
+COMPARED = 4_000
+"""Units that methods are compared on: a picture for experts needs no more."""
+BULK = 0.995
+"""The share of units that the picture of their spread is drawn for; the others stand at its end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """The pictures of the units of a page, of the whole table, and of the evidence for the fit."""
+
+    units: Units
+    answer: Answer
+    scores: Sequence[Score]
+    areas: Areas | None
+
+    @property
+    def table(self) -> Shrunken:
+        return self.answer.table
+
+    def shown(self) -> list[Figure]:
+        found = [self._shrinkage(), *self._spread(), self._leaders()]
+        found += [self._groups()] if self.table.observations.columns.group is not None else []
+        found += [self._prediction()] if "predicted" in self.units.answers else []
+        return found + ([self._map(self.areas)] if self.areas is not None else [])
+
+    @property
+    def _points(self) -> tuple[Floats, Floats, Floats]:
+        """Raw and estimated thetas of the distinct observations, and how many units each stands for."""
+        of, per = self.table.observations, self.table.wanted.per or 1.0
+        with np.errstate(all="ignore"):
+            raw = np.asarray(of.columns.channel.mle(of.x, of.known)) * per
+        estimate, whole = np.asarray(self.answer.column("estimate")), np.isfinite(raw)
+        return raw[whole], estimate[whole], of.keys.rows[whole].astype(np.float64)
+
+    def _scale(self, shown: NDArray[np.bool_] | slice = slice(None)) -> Scale:
+        """What holds raw and estimated thetas, of all units or of some."""
+        raw, estimate, _ = self._points
+        raw, estimate = raw[shown], estimate[shown]
+        lowest = self.table.observations.columns.channel.domain[0]
+        whole = self.table.observations.columns.channel.whole
+        return Scale.of(
+            np.append(raw, estimate), bulk=estimate if whole else raw, floor=lowest if np.isfinite(lowest) else None
+        )
+
+    def _shrinkage(self) -> Figure:
+        drawn = pictures.shrinkage(*self._points, self._scale(), self.answer.unit)
+        return Figure(
+            "shrinkage",
+            "How far each unit was moved",
+            drawn,
+            "On the dashed line a unit keeps its raw value; the further off it lies, the more was judged to be luck. "
+            "Larger points are more units.",
+        )
+
+    def _spread(self) -> list[Figure]:
+        tallies = self.table.observations.tallies()
+        raw, _, units = self._points
+        per = self.table.wanted.per
+        priors = []
+        for rule, groups in self.table.fit.shared:
+            if rule.prior is None:
+                return []
+            prior = rule.prior if per is None else rule.prior.scaled(per)
+            priors.append((prior, float(sum(tallies[group].n for group in groups))))
+        words = self.table.observations.columns.channel.words
+        bulk = raw <= np.quantile(raw, BULK, weights=units, method="inverted_cdf")
+        drawn = pictures.spread(raw, units, priors, self._scale(bulk), self.answer.unit)
+        caption = f"Raw values are spread more widely than the {words.thetas} behind them: luck spreads them further."
+        return [Figure("spread", f"How the {words.thetas} are spread", drawn, caption)]
+
+    def _ends(self, highest: int = HIGHEST, lowest: int = 8) -> list[tuple[int, str, bool]]:
+        """The places of the highest and the lowest units, what to call them, and whether a gap is before them.
+
+        Units that show the same are one line where they would fill an end.
+        """
+        units, columns = self.units, self.table.observations.columns
+        answered = int(np.isfinite(units.estimate).sum())
+        highest = min(max(highest, min(self.table.wanted.top or 0, 30)), answered)
+        top = _without_crowds(range(answered), units, columns, highest)
+        end = top[-1][0].stop if top else 0
+        bottom = _without_crowds(range(answered - 1, end - 1, -1), units, columns, lowest)[::-1]
+        gap = bool(bottom) and bottom[0][0].stop != end
+        found = [(places.start, name, False) for places, name in top]
+        return found + [(places.start, name, gap and i == 0) for i, (places, name) in enumerate(bottom)]
+
+    def _leaders(self) -> Figure:
+        units, answers = self.units, self.units.answers
+        with_intervals = "lower" in answers
+        entries = [
+            Line(
+                name,
+                float(units.estimate[i]),
+                float(answers["lower"][i]) if with_intervals else np.nan,
+                float(answers["upper"][i]) if with_intervals else np.nan,
+                raw=float(units.raw[i]),
+                unit=i,
+                gap=gap,
+            )
+            for i, name, gap in self._ends()
+        ]
+        meanings = [("estimate", "estimate"), ("raw", "raw"), ("dashed", "mean of all")]
+        unit = self.answer.unit
+        drawn = pictures.lines(entries, unit, f"The highest and lowest {unit}", meanings, self.answer.mean)
+        held = f" Lines are {percent(self.table.wanted.level)} intervals." if with_intervals else ""
+        return Figure("leaders", "The highest and the lowest", drawn, f"Estimates, and hollow what was seen.{held}")
+
+    def _groups(self) -> Figure:
+        """The mean estimate of every group, and where the middle 80 % of its units lie."""
+        of, group_column = self.table.observations, self.table.observations.columns.group
+        names, group = of.groups
+        rows, estimate = of.keys.rows.astype(np.float64), np.asarray(self.answer.column("estimate"))
+        sizes = np.bincount(group, weights=rows)
+        means = np.bincount(group, weights=rows * estimate) / sizes
+        largest = np.argsort(-sizes, kind="stable")[:MOST_GROUPS]
+        entries = []
+        for g in largest[np.argsort(-means[largest], kind="stable")]:
+            at = group == g
+            low, high = np.quantile(estimate[at], [0.1, 0.9], weights=rows[at], method="inverted_cdf")
+            entries.append(
+                Line(f"{names[g]} ({sizes[g]:,.0f})", float(means[g]), float(low), float(high), group=str(names[g]))
+            )
+        drawn = pictures.lines(
+            entries,
+            self.answer.unit,
+            f"Mean estimate by {group_column}",
+            [("estimate", "mean estimate"), ("interval", "middle 80 %")],
+            self.answer.mean,
+        )
+        some = "" if len(entries) == len(names) else f" The {len(entries)} largest of {len(names):,}."
+        pooled = "".join(f" {sentence[0].upper()}{sentence[1:]}." for sentence in about_groups(self.table.fit))
+        caption = f"In brackets the number of units; choose one to see its units in the table.{some}{pooled}"
+        return Figure("groups", f"By {group_column}", drawn, caption)
+
+    def _prediction(self) -> Figure:
+        units, answers, wanted = self.units, self.units.answers, self.table.wanted
+        columns, one_for_all = self.table.observations.columns, not isinstance(wanted.future, str)
+        times = np.nan  # where every unit has its own future, there is no raw number to set beside the next
+        if one_for_all:
+            times = float(wanted.future or 1.0) / (wanted.per or 1.0) if columns.channel.whole else 1.0
+        entries = [
+            Line(
+                name,
+                float(answers["predicted"][i]),
+                float(answers["predicted_lower"][i]),
+                float(answers["predicted_upper"][i]),
+                raw=float(units.raw[i]) * times,
+                still=float(answers["predicted_still"][i]) if "predicted_still" in answers else np.nan,
+                unit=i,
+                gap=gap,
+            )
+            for i, name, gap in self._ends(10, 4)
+        ]
+        next_look = f"next {columns.x}, {columns.role('known') or columns.channel.words.known} {wanted.ahead}"
+        meanings = [("estimate", "expected"), *([("raw", "as the raw one")] if one_for_all else [])]
+        caption = f"What to expect next, with {percent(wanted.level)} intervals of the outcome itself."
+        if "predicted_still" in answers:
+            meanings.append(("still", f"if no {columns.channel.words.theta} moved"))
+            thetas = columns.channel.words.thetas
+            caption += f" Grey, without drift: {thetas} move, and so the next look is closer to the mean."
+        drawn = pictures.lines(entries, next_look, "Predicted next observations", meanings)
+        return Figure("prediction", "What comes next", drawn, caption)
+
+    def _map(self, areas: Areas) -> Figure:
+        units = self.units
+        drawn = choropleths(areas, units.texts[areas.key], units.raw, units.estimate, self.answer.unit)
+        caption = "What was seen and what is estimated, in the same colours. Areas without a row are grey."
+        return Figure("map", "On the map", drawn, caption, wide=True)
+
+    def evidence(self) -> tuple[list[str], list[Figure]]:
+        """What experts want to know of the fit: sentences and figures."""
+        rules, table = self.table.fit.rules, self.table
+        told = [f"{note[0].upper()}{note[1:]}." for note in table.model_check]
+        tallies = sorted(table.observations.distinct_tallies, key=lambda found: -found[0].n * len(found[1]))
+        priors = [rules[groups[0]].prior for _, groups in tallies[:MOST_FITTED]]
+        fitted = [
+            (prior, tally, len(groups))
+            for prior, (tally, groups) in zip(priors, tallies, strict=False)
+            if prior is not None and None not in priors
+        ]
+        found = []
+        if fitted:
+            outside = "A bar that ends outside the whisker of its point is more than two standard deviations off."
+            found.append(Figure("rootogram", "Seen and expected", fit_pictures.rootogram(fitted), outside))
+            flat = (
+                "Flat where the model fits; a hump says that it expects too much variation, a dip too little. "
+                "The band is two standard deviations of noise."
+            )
+            found.append(Figure("pit", "Probability integral transform", fit_pictures.transform(fitted), flat))
+        able = [score for score in self.scores if score.refusal is None and np.isfinite(score.excess)]
+        if len(able) > 1:
+            channel, best = table.observations.columns.channel, able[0]
+            parts = f"held-out parts of these {channel.words.xs}"
+            told.append(f"{best.method} predicts {parts} best{margin(self.scores)}. {channel.advice.parts}")
+            entries = [
+                Line(s.method, s.excess, s.excess - 1.96 * s.excess_se, s.excess + 1.96 * s.excess_se) for s in able
+            ]
+            drawn = pictures.lines(entries, "above the best method's", "Methods compared", [], 0.0)
+            some = f" On {COMPARED:,} units drawn at random." if self.answer.n > COMPARED else ""
+            caption = f"By {best.ranked_by}, with 95 % intervals of the difference to the best.{some}"
+            found.append(Figure("methods", "Which method predicts best here", drawn, caption))
+        return told, found
+
+
+def _without_crowds(places: range, units: Units, columns: Columns, most: int) -> list[tuple[range, str]]:
+    """The first lines of units, at most so many, with the places of each and its name.
+
+    Units that show the same share a line where they would fill what is left.
+    """
+    found: list[tuple[range, str]] = []
+    shown = np.stack([units.estimate, units.x, units.known])
+    at = 0
+    while at < len(places) and len(found) < most:
+        same = at + 1
+        while same < len(places) and np.array_equal(shown[:, places[same]], shown[:, places[at]]):
+            same += 1
+        if same - at > max(most - len(found), 3):
+            first = places[at]
+            found.append((places[at:same], f"{seen(columns, units.x[first], units.known[first])} ({same - at:,})"))
+        else:
+            found += [(places[i : i + 1], units.names[places[i]]) for i in range(at, same)]
+        at = same
+    return found
+
+
+def some_units(tally: Tally, rng: np.random.Generator) -> Tally:
+    """At most `COMPARED` units of a tally, drawn at random where it has more.
+
+    >>> some_units(Tally([0, 1], [10**6, 10**6]), np.random.default_rng(0)).n == COMPARED
+    True
+    """
+    if tally.n <= COMPARED:
+        return tally
+    drawn = rng.multivariate_hypergeometric(tally.multiplicity, COMPARED, method="marginals")
+    return Tally(tally.values[drawn > 0], drawn[drawn > 0], tally.known[drawn > 0], channel=tally.channel)

@@ -1,0 +1,86 @@
+"""Long tables, a row per unit and look: the last look is answered, and earlier ones at the same unit tell about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebformer.binning import distinct_rows
+from ebformer.drift import Drift, Earlier
+from ebformer.errors import InputError
+from ebformer.estimators.base import Estimator
+from ebformer.looks import Looks
+from ebformer.tables.columns import Columns
+from ebformer.tables.observations import Floats, Source, numbered
+
+HISTORY = "ebformer_history"
+"""The column that numbers histories while a table is answered."""
+
+
+@dataclass(frozen=True, eq=False)
+class Histories:
+    """What was seen of units before the last look: x and known [h, looks], the oldest first, NaN where they were not.
+
+    `pairs` are the units that were seen in two looks in a row, a `Looks` for each two.
+    """
+
+    x: Floats
+    known: Floats
+    pairs: Sequence[Looks]
+
+    def earlier(self, which: NDArray[Any]) -> Earlier:
+        """The earlier looks of units with these histories."""
+        return [(x[which], known[which]) for x, known in zip(self.x.T, self.known.T, strict=True)]
+
+    def drift(self, method: Estimator | None) -> Drift:
+        """How thetas moved from one of these looks to the next; a typical drift where no unit was seen in two."""
+        return Drift.learn(self.pairs, method) if self.pairs else Drift.typical()
+
+
+def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histories, list[str]]:
+    """The units of the last look with the number of their history, a row each, and what there is to say about it.
+
+    Rows of one unit (and group) in one look are added up. Looks follow each other by number where all are numbers, and
+    else by name, as dates do that begin with the year.
+    """
+    look, added, columns = columns.look, source.of_units(columns), columns.of_units
+    assert look is not None
+    assert isinstance(columns.known, str)
+    rows = added.arrays()
+    order, at = _in_order(rows[look])
+    names = [name for name in rows if name not in (columns.x, columns.known, columns.future, look)]
+    first, unit = distinct_rows(*(numbered(np.array([str(e) for e in rows[name]], dtype=object)) for name in names))
+    x, known = np.full((2, first.size, order.size), np.nan)
+    x[unit, at], known[unit, at] = (np.asarray(rows[name], dtype=np.float64) for name in (columns.x, columns.known))
+    seen = np.isfinite(x) & np.isfinite(known)
+    x, known = np.where(seen, x, np.nan), np.where(seen, known, np.nan)
+    pairs = []
+    for then in range(order.size - 1):
+        both = seen[:, then] & seen[:, then + 1]
+        if both.any():
+            ends = x[both, then], x[both, then + 1], known[both, then], known[both, then + 1]
+            pairs.append(Looks.of(*ends, channel=columns.channel))
+    here = np.flatnonzero(at == order.size - 1)
+    before = unit[here]
+    kinds, number = distinct_rows(np.zeros(here.size), *x[before, :-1].T, *known[before, :-1].T)
+    histories = Histories(x[before, :-1][kinds], known[before, :-1][kinds], pairs)
+    last = {name: entries[here] for name, entries in rows.items()} | {HISTORY: number}
+    gone = first.size - np.unique(before).size
+    said = [f"{gone:,} units were not seen in the last look, {order[-1]}, and are left out"] if gone else []
+    return added.made_of(last), replace(columns, history=HISTORY), histories, said
+
+
+def _in_order(looks: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The looks, each once, in order, and which of them each row is of."""
+    if any(look is None or look != look for look in looks.tolist()):
+        raise InputError("some rows do not say which look they are: fill in the column of looks")
+    try:
+        numbers = np.asarray(looks, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.unique(np.array([str(look) for look in looks.tolist()]), return_inverse=True)
+    order, at = np.unique(numbers, return_inverse=True)
+    return np.array([f"{number:g}" for number in order]), at

@@ -1,0 +1,189 @@
+"""What a report says, read from its file."""
+
+import base64
+import json
+import re
+import zlib
+
+import numpy as np
+import pytest
+
+from command_line import ebformer
+
+
+def rows(html: str) -> dict[str, list[str]]:
+    """The packed columns of a page, as its script unpacks them."""
+    packed = re.search('<script type="text/plain" id="rows">(.*?)</script>', html)
+    assert packed is not None
+    columns = {}
+    for column in json.loads(zlib.decompress(base64.b64decode(packed[1]))):
+        texts, last = [], ""
+        for line in column["text"].split("\n"):
+            if column["numeric"]:
+                last = last if line == "" else "" if line == "." else line
+                texts.append(last)
+            else:
+                texts.append(line)
+        columns[column["name"]] = texts
+    return columns
+
+
+def answer(html: str) -> str:
+    return " ".join(re.search('<p class="answer">(.*?)</p>', html, re.DOTALL)[1].split())
+
+
+def test_exposures_are_those_of_the_table_and_never_bins(tmp_path, report):
+    """40,000 exposures are answered in bins; every cell and sentence has the real ones."""
+    rng = np.random.default_rng(1)
+    years = rng.uniform(0.5, 3.0, 40_000).round(5)
+    claims = rng.poisson(years * 0.4)
+    lines = "".join(f"u{i},{x},{t}\n" for i, (x, t) in enumerate(zip(claims, years, strict=True)))
+    (tmp_path / "t.csv").write_text("unit,claims,years\n" + lines)
+    html = report(tmp_path, "--count", "claims", "--exposure", "years", "--method", "gamma").read_text()
+    found = rows(html)
+    assert "near ones were taken together" in html
+    assert len(found["unit"]) == 40_000
+    for name, x, t, raw in list(zip(found["unit"], found["claims"], found["years"], found["raw"], strict=True))[::97]:
+        i = int(name[1:])
+        assert float(t) == pytest.approx(years[i], rel=1e-5)
+        assert int(x) == claims[i]
+        assert float(raw) == pytest.approx(claims[i] / years[i], abs=1e-3)
+    top = int(np.argmax(claims / years))
+    assert f"{claims[top]} claims in {years[top]:.6g} years" in answer(html)
+    assert f"in {years.sum():,.0f} years" in answer(html)
+    assert html.count("circle") < 2000
+
+
+def test_the_answers_are_those_of_estimate(tmp_path, report):
+    rng = np.random.default_rng(2)
+    lines = "".join(f"b{i},{rng.binomial(40, 0.2 + 0.01 * (i % 20))},40\n" for i in range(60))
+    (tmp_path / "t.csv").write_text("name,hits,tries\n" + lines)
+    asked = ["--count", "hits", "--trials", "tries", "--future", "100", "--above", "1.2x", "--top", "5", "--fdr", "0.2"]
+    found = rows(report(tmp_path, *asked).read_text())
+    done = ebformer("estimate", "t.csv", *asked, "-o", "out.csv", folder=tmp_path)
+    assert done.returncode == 0
+    header, *table = [line.split(",") for line in (tmp_path / "out.csv").read_text().split()]
+    at = {row[0]: dict(zip(header, row, strict=True)) for row in table}
+    numbers = ["estimate", "lower", "upper", "predicted", "predicted_upper", "p_above", "expected_rank", "p_top"]
+    for i, name in enumerate(found["name"]):
+        for column in numbers:
+            digits = len(found[column][i].partition(".")[2])
+            assert float(found[column][i]) == pytest.approx(float(at[name][column]), abs=0.51 * 10**-digits)
+        assert (found["selected"][i] == "yes") == (at[name]["selected"] == "true")
+
+
+def test_a_page_of_many_rows_stays_below_two_megabytes_and_says_what_it_left_out(tmp_path, report):
+    rng = np.random.default_rng(3)
+    words = ["".join(map(chr, row)) for row in rng.integers(97, 123, (60_000, 60))]
+    lines = "".join(f"{word},{x}\n" for word, x in zip(words, rng.poisson(3.0, 60_000), strict=True))
+    (tmp_path / "t.csv").write_text("name,claims\n" + lines)
+    page = report(tmp_path, "--count", "claims", "--method", "gamma")
+    assert page.stat().st_size < 2_000_000
+    html = page.read_text()
+    kept = len(rows(html)["name"])
+    assert 20_000 < kept < 60_000
+    assert f"The {kept - 25:,} highest and the 25 lowest of 60,000 units" in html
+
+
+@pytest.mark.parametrize(
+    ("columns", "called"),
+    [
+        ("policy,town,claims\n1021,Ath,0\n1022,Mons,3\n", ["Ath", "Mons"]),
+        ("age,policy,claims\n40,1021,0\n40,1022,3\n", ["policy 1021", "policy 1022"]),
+        ("town,policy,claims\nAth,1021,0\nAth,1022,3\n", ["policy 1021", "policy 1022"]),
+        ("town,age,claims\nAth,40,0\nAth,40,3\n", ["Ath", "Ath"]),
+        ("age,claims\n40,0\n40,3\n", ["0 claims", "3 claims"]),
+    ],
+)
+def test_units_go_by_their_name_or_number_and_only_else_by_what_was_seen(tmp_path, report, columns, called):
+    (tmp_path / "t.csv").write_text(columns)
+    page = report(tmp_path, "--count", "claims", "--method", "mle").read_text()
+    figure = page.partition('id="leaders"')[2].partition("</figure>")[0]
+    for name in called:
+        assert f">{name}</text>" in figure
+
+
+def test_the_level_asked_for_is_the_level_shown(tmp_path, report):
+    (tmp_path / "t.csv").write_text("claims\n0\n0\n1\n3\n7\n")
+    html = report(tmp_path, "--method", "gamma", "--interval", "0.975").read_text()
+    assert "Lines are 97.5 % intervals" in html
+    assert "97.5 % interval</button>" in html
+    assert "90 %" not in html
+
+
+def test_a_missing_entry_leaves_a_column_of_numbers_one(tmp_path, report):
+    """NA made the whole column text, which sorts 10 before 9."""
+    (tmp_path / "t.csv").write_text("team,claims,years,age\na,9,1.5,3\nb,10,NA,NA\nc,NA,2,5\nd,0,1,7\n")
+    columns = ["--count", "claims", "--exposure", "years", "--missing", "keep"]
+    html = report(tmp_path, *columns, "--method", "gamma").read_text()
+    heads = re.findall(r'<th scope="col" class="([^"]*)"[^>]*><button[^>]*>(\w+)</button>', html)
+    numbers = {name for kinds, name in heads if "number" in kinds.split()}
+    assert numbers >= {"claims", "years", "age", "estimate"}
+    assert "team" not in numbers
+    found = rows(html)
+    assert {name for name, text in zip(found["team"], found["estimate"], strict=True) if text == ""} == {"b", "c"}
+
+
+def test_groups_have_a_picture_that_narrows_the_table_down(tmp_path, report):
+    text = "".join(f"{'north' if i % 4 else 'south'},{i % 5}\n" for i in range(60))
+    (tmp_path / "t.csv").write_text("region,claims\n" + text)
+    html = report(tmp_path, "--count", "claims", "--group", "region", "--pool").read_text()
+    assert re.findall('<g data-group="(.*?)">', html) != []
+    assert "estimated by priorformer from all units of its region together" in " ".join(html.split())
+    assert "of the spread of the rates lies between them" in html
+
+
+@pytest.mark.parametrize("channel", ["poisson", "binomial", "normal", "truncated"])
+@pytest.mark.parametrize("method", [None, "mle"])
+def test_every_channel_has_its_words(tmp_path, report, channel, method):
+    if channel == "truncated" and method == "mle":
+        method = "npmle-em"
+    rng = np.random.default_rng(4)
+    x = {"normal": rng.normal(size=40).round(3)}.get(channel, rng.poisson(3.0, 40) + (channel == "truncated"))
+    (tmp_path / "t.csv").write_text("name,x,t\n" + "".join(f"n{i},{v},{10 + i % 7}\n" for i, v in enumerate(x)))
+    named = {
+        "poisson": ["--count", "x", "--exposure", "t"],
+        "binomial": ["--count", "x", "--trials", "t"],
+        "normal": ["--effect", "x", "--se", "t"],
+        "truncated": ["--count", "x", "--zeros", "missing"],
+    }[channel]
+    html = report(tmp_path, *named, *([] if method is None else ["--method", method])).read_text()
+    theta = {"binomial": "probability", "normal": "effect"}.get(channel, "rate")
+    assert f"The highest {theta} is that of" in answer(html) or "same estimate" in answer(html)
+    assert "nan" not in html.partition("<main>")[2].partition('<script type="text/plain"')[0].lower()
+
+
+def test_a_model_that_does_not_fit_is_said_at_the_top(tmp_path, report):
+    rng = np.random.default_rng(5)
+    (tmp_path / "t.csv").write_text("x\n" + "".join(f"{v}\n" for v in rng.binomial(5, 0.8, 2000)))
+    html = report(tmp_path, "--count", "x", "--method", "gamma").read_text()
+    assert html.index("vary less than Poisson counts can") < html.index("<main>")
+    assert "Not quite: the counts vary less" in html
+
+
+TRIANGLE = '"geometry": {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1]]]}'
+
+
+@pytest.mark.parametrize(
+    ("geojson", "sentence"),
+    [
+        ("{", "is no GeoJSON: it does not hold JSON"),
+        ('{"type": "Point"}', "is no GeoJSON with features"),
+        ('{"features": [{"properties": {}, "geometry": null}]}', "has no area with a property 'fips' or an id"),
+        (
+            f'{{"features": [{{"id": "zz", {TRIANGLE}}}]}}',
+            "no row's fips is on the map: the table has '02', the map 'zz'",
+        ),
+        (f'{{"features": [{{"id": "02", {TRIANGLE}}}]}}', "several rows have fips 02"),
+    ],
+)
+def test_a_map_that_cannot_be_drawn_is_refused_in_one_sentence(tmp_path, geojson, sentence):
+    (tmp_path / "t.csv").write_text("fips,x\n01,3\n02,4\n02,0\n")
+    (tmp_path / "m.geojson").write_text(geojson)
+    command = ["report", "t.csv", "--count", "x", "--method", "gamma", "-o", "t.html", "--key", "fips"]
+    done = ebformer(*command, "--map", "m.geojson", folder=tmp_path)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "t.html").exists()
+    assert "needs both" in ebformer(*command, folder=tmp_path).stderr

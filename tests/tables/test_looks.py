@@ -1,0 +1,128 @@
+"""Long tables: the last look is answered, and what was seen of a unit before counts as much as thetas keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import ebformer as eb
+from ebformer.cli import ebformer
+
+pytestmark = pytest.mark.filterwarnings("ignore::ebformer.check.ModelWarning")
+
+DRIFT = eb.Drift(0.2, 0.95, 0.2)
+ASKED: dict[str, Any] = {"count": "goals", "exposure": "games", "unit": "player", "look": "season", "method": "gamma"}
+
+
+def league(n: int, seasons: int, seen: float = 1.0, seed: int = 0) -> tuple[pl.DataFrame, list[Any]]:
+    """A long table and the rates of every season."""
+    rng = np.random.default_rng(seed)
+    theta, rows, rates = rng.gamma(1.5, 6.0, n), [], []
+    for season in range(2010, 2010 + seasons):
+        games = rng.integers(20, 83, n) / 82
+        rates.append(theta)
+        rows.append(
+            pl.DataFrame(
+                {
+                    "player": [f"p{i}" for i in range(n)],
+                    "season": season,
+                    "goals": rng.poisson(theta * games),
+                    "games": games,
+                }
+            ).filter(pl.Series(rng.random(n) < seen))
+        )
+        afresh = rng.random(n) < 0.1
+        theta = np.where(afresh, rng.gamma(1.5, 6.0, n), 0.89 * theta + 0.11 * 9.0) * rng.gamma(20.0, 1 / 20.0, n)
+    return pl.concat(rows), rates
+
+
+def test_every_unit_of_the_last_look_is_answered_as_the_rule_does_with_its_earlier_ones() -> None:
+    table, _ = league(60, 3, seen=0.7)
+    found = eb.shrink(table, **ASKED, drift=DRIFT, future=1.5)
+    last = table.filter(pl.col("season") == 2012)
+    assert found["player"].to_list() == last["player"].to_list()
+    rule = eb.estimator("gamma")(eb.Tally.of(last["goals"], exposure=last["games"]))
+    wide = last.select("player")
+    for season in (2010, 2011):
+        wide = wide.join(table.filter(pl.col("season") == season), on="player", how="left", maintain_order="left")
+        wide = wide.rename({"goals": f"x{season}", "games": f"t{season}"}).drop("season")
+    numbers = {name: wide[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in wide.columns[1:]}
+    earlier = [(numbers[f"x{season}"], numbers[f"t{season}"]) for season in (2010, 2011)]
+    seen = last["goals"].to_numpy(), last["games"].to_numpy()
+    after = rule.posterior(*seen, drift=DRIFT, earlier=earlier)
+    assert found["estimate"].to_numpy() == pytest.approx(after.mean)
+    assert found["upper"].to_numpy() == pytest.approx(after.interval(0.9)[1])
+    assert found["predicted"].to_numpy() == pytest.approx(rule.predict(*seen, 1.5, drift=DRIFT, earlier=earlier).mean)
+    assert found["predicted_still"].to_numpy() == pytest.approx(1.5 * after.mean)
+
+
+@pytest.mark.parametrize("home", ["pandas", "duckdb", "text", "shuffled"])
+def test_every_home_answers_alike(home: str) -> None:
+    table, _ = league(80, 3, seen=0.8)
+    half = pl.col("goals") // 2
+    teams = [table.with_columns(goals=goals, games=pl.col("games") / 2) for goals in (half, pl.col("goals") - half)]
+    split = pl.concat(teams)  # two teams in a season add up
+    homes: dict[str, Callable[[], Any]] = {
+        "pandas": lambda: pd.DataFrame(split.to_dict(as_series=False)),
+        "duckdb": lambda: duckdb.connect().from_arrow(split.to_arrow()),
+        "text": lambda: table.with_columns(pl.col("season").cast(pl.String)),
+        "shuffled": lambda: table.sample(fraction=1.0, shuffle=True, seed=1),
+    }
+    found = eb.shrink(homes[home](), **ASKED, future=1.0)
+    frame = (found.pl() if home == "duckdb" else pl.DataFrame(found)).sort("player")
+    plain = eb.shrink(table, **ASKED, future=1.0).sort("player")
+    assert "ebformer_history" not in frame.columns
+    for column in ("goals", "games", "estimate", "predicted", "predicted_upper"):
+        assert frame[column].to_numpy() == pytest.approx(plain[column].to_numpy(), rel=1e-6), column
+
+
+def test_three_looks_beat_two_and_two_beat_one_at_the_door() -> None:
+    gains = []
+    for seed in range(4):
+        table, rates = league(1500, 3, seed=seed)
+        last = table.filter(pl.col("season") == 2012)["player"].to_list()
+        order = [int(name[1:]) for name in last]
+        errors = []
+        for first in (2012, 2011, 2010):
+            found = eb.shrink(table.filter(pl.col("season") >= first), **ASKED, drift=DRIFT)
+            errors.append(float(np.mean((found["estimate"].to_numpy() - rates[2][order]) ** 2)))
+        gains.append([errors[0] - errors[1], errors[1] - errors[2]])
+    mean, error = np.mean(gains, axis=0), np.std(gains, axis=0, ddof=1) / 2.0
+    assert (mean > 3 * error).all()
+
+
+def test_the_command_learns_the_drift_and_a_saved_fit_goes_on(tmp_path: Path) -> None:
+    table, _ = league(150, 3, seen=0.9)
+    table.write_csv(tmp_path / "long.csv")
+    asked = ["--unit", "player", "--look", "season", "--future", "1"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        columns = ["--count", "goals", "--exposure", "games", "--method", "gamma", "--save", "rule.json"]
+        done = CliRunner().invoke(ebformer, ["estimate", "long.csv", *columns, *asked, "-o", "out.csv"])
+        assert done.exit_code == 0, done.output
+        assert "From one look to the next" in done.output
+        again = CliRunner().invoke(
+            ebformer, ["apply", "rule.json", "long.csv", *asked, "--drift", "typical", "-o", "b.csv"]
+        )
+        assert again.exit_code == 0, again.output
+    found, plain = pl.read_csv(tmp_path / "out.csv"), eb.shrink(table, **ASKED, future=1.0)
+    assert found.sort("player")["predicted"].to_numpy() == pytest.approx(plain.sort("player")["predicted"].to_numpy())
+    assert pl.read_csv(tmp_path / "b.csv").height == found.height
+
+
+def test_what_cannot_be_looks_is_named() -> None:
+    table, _ = league(5, 2)
+    with pytest.raises(eb.InputError, match="name the column of units too"):
+        eb.shrink(table, "goals", "games", look="season", method="gamma")
+    with pytest.raises(eb.InputError, match="do not say which look"):
+        eb.shrink(table.with_columns(season=pl.Series([None, *table["season"][1:]])), **ASKED)
+    frame = pd.DataFrame({"player": ["a", "b"], "season": [1, 1], "goals": [1, 2], "games": [1.0, 1.0]})
+    assert len(eb.shrink(frame, **ASKED)) == 2  # one look has no history
