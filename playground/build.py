@@ -29,7 +29,8 @@ REPLACED = {"walk": HERE / "walk.py", "ebformer.networks.zoo": HERE / "zoo.py"}
 LEFT_OUT = {
     "ebformer.atomic", "ebformer.check", "ebformer.drift", "ebformer.estimators.full_bayes", "ebformer.pooling",
     "ebformer.estimators.pretrained", "ebformer.estimators.unseen_zeros", "ebformer.networks.libraries",
-    "ebformer.tables.duck", "ebformer.tables.frames", "ebformer.tables.saved_fit", "ebformer.tables.shrink", "ebformer.channels.hyperprior",
+    "ebformer.tables.duck", "ebformer.tables.frames", "ebformer.tables.saved_fit",
+    "ebformer.tables.shrink", "ebformer.channels.hyperprior",
 }  # fmt: skip
 """What the page has no use for: to call it is an error, to import it is not."""
 CHANGED = {"ebformer.tables.observations": ("LIMIT = 30_000", "LIMIT = 6_000")}
@@ -37,7 +38,8 @@ CHANGED = {"ebformer.tables.observations": ("LIMIT = 30_000", "LIMIT = 6_000")}
 LOOP_FORMULAS = {
     "add": "{a} + {b}", "sub": "{a} - {b}", "mul": "{a} * {b}", "div": "{a} / {b}", "lt": "{a} < {b} ? 1 : 0",
     "le": "{a} <= {b} ? 1 : 0", "gt": "{a} > {b} ? 1 : 0", "ge": "{a} >= {b} ? 1 : 0", "eq": "{a} === {b} ? 1 : 0",
-    "divide": "{a} / {b}", "maximum": "{a} !== {a} || {a} > {b} ? {a} : {b}", "minimum": "{a} !== {a} || {a} < {b} ? {a} : {b}",
+    "divide": "{a} / {b}", "maximum": "{a} !== {a} || {a} > {b} ? {a} : {b}",
+    "minimum": "{a} !== {a} || {a} < {b} ? {a} : {b}",
 }  # fmt: skip
 KERNELS = ("attention", "mlp", "near_block", "em_steps", "em_track", "all_blocks")
 LOOPS = ("loops_em_steps", "reweigh", "expand", "newton_step")

@@ -226,7 +226,8 @@ class Translation:
         first, *rest = items
         entered = "$w.__enter__()"
         stored = f"{entered};" if first.optional_vars is None else self.store(first.optional_vars, entered)
-        return f"{{const $w={self.value(first.context_expr)};{stored}try{{{self.with_(rest, body)}}}finally{{$w.__exit__(null,null,null);}}}}"
+        inside = f"{stored}try{{{self.with_(rest, body)}}}finally{{$w.__exit__(null,null,null);}}"
+        return f"{{const $w={self.value(first.context_expr)};{inside}}}"
 
     def try_(self, node: ast.Try) -> str:
         self.caught += 1
@@ -241,7 +242,8 @@ class Translation:
             caught = f"catch($x){{const {error}=$.caught($x);{'else '.join(handlers)}else throw {error};}}"
         last = f"finally{{{self.block(node.finalbody)}}}" if node.finalbody else ""
         if node.orelse:
-            return f"{{let $ok=false;try{{{self.block(node.body)}$ok=true;}}{caught}{last}if($ok){{{self.block(node.orelse)}}}}}"
+            after = f"if($ok){{{self.block(node.orelse)}}}"
+            return f"{{let $ok=false;try{{{self.block(node.body)}$ok=true;}}{caught}{last}{after}}}"
         return f"try{{{self.block(node.body)}}}{caught}{last}"
 
     def class_(self, node: ast.ClassDef) -> str:
@@ -343,7 +345,8 @@ class Translation:
             case ast.Subscript(value=of, slice=index):
                 return f"$.get({self.value(of)},{self.value(index)})"
             case ast.Slice(lower=lower, upper=upper, step=step):
-                return f"$.slice({','.join('null' if part is None else self.value(part) for part in (lower, upper, step))})"
+                parts = ("null" if part is None else self.value(part) for part in (lower, upper, step))
+                return f"$.slice({','.join(parts)})"
             case ast.Call():
                 return self.call(node)
             case ast.BinOp(left=left, op=op, right=right):
