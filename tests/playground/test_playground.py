@@ -71,7 +71,11 @@ def python_answers(table: tuple[list[str], list[list[str]], dict[str, Any]], met
 def apart(found: dict[str, list[float]], right: Any, known: Any) -> float:
     """The largest difference, relative to the answer or, where that is smaller, to what one unit can tell."""
     scale = np.maximum(np.abs(right["estimate"]), known if known is not None else 1e-3)
-    return max(float(np.max(np.abs(found[name] - right[name]) / scale)) for name in ("estimate", "lower", "upper") if name in right)
+    return max(
+        float(np.max(np.abs(found[name] - right[name]) / scale))
+        for name in ("estimate", "lower", "upper")
+        if name in right
+    )
 
 
 @pytest.mark.slow
@@ -106,7 +110,9 @@ def test_what_python_refuses_the_page_refuses(known: list[str], page: Any) -> No
 
 def paste(page: Any, text: str) -> None:
     page.execute_script("document.getElementById('tab-table').click()")
-    box = "const box = document.getElementById('text'); box.value = arguments[0]; box.dispatchEvent(new Event('input'));"
+    box = (
+        "const box = document.getElementById('text'); box.value = arguments[0]; box.dispatchEvent(new Event('input'));"
+    )
     page.execute_script(box, text)
 
 
@@ -137,7 +143,9 @@ def league(n: int = 60) -> str:
 
 def test_a_pasted_table_comes_back_as_the_command_line_writes_it(page: Any, tmp_path: Path) -> None:
     (tmp_path / "league.csv").write_text(league())
-    done = ebformer("estimate", "league.csv", "--count", "goals", "--exposure", "games", "-o", "out.csv", folder=tmp_path)
+    done = ebformer(
+        "estimate", "league.csv", "--count", "goals", "--exposure", "games", "-o", "out.csv", folder=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     paste(page, league())
     shown = settled(page)
@@ -174,7 +182,9 @@ def test_a_drawn_prior_moves_the_units_while_it_is_dragged(page: Any) -> None:
     before = mean()
     drawing = page.find_element("id", "drawing")
     box = drawing.size
-    chain = ActionChains(page, duration=20).move_to_element_with_offset(drawing, -box["width"] // 2 + 3, box["height"] // 2 - 22)
+    chain = ActionChains(page, duration=20).move_to_element_with_offset(
+        drawing, -box["width"] // 2 + 3, box["height"] // 2 - 22
+    )
     chain.click_and_hold().move_to_element_with_offset(drawing, box["width"] // 4, box["height"] // 2 - 22)
     chain.move_to_element_with_offset(drawing, box["width"] // 2 - 3, -box["height"] // 2 + 12).release().perform()
     assert mean() > before + 3.0
@@ -206,7 +216,10 @@ def test_nothing_is_asked_of_any_network(page: Any, playground: Path) -> None:
     assert [entry["message"] for entry in page.get_log("browser")] == []
     text = playground.read_text(encoding="utf-8")
     assert "default-src 'none'" in text
-    assert re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)) is None
+    assert (
+        re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
+        is None
+    )
     assert playground.stat().st_size < 4_000_000
 
 
@@ -240,7 +253,7 @@ BAD = {
     "long": b"x,t\n1,2\n3,4,5\n",
     "header only": b"x,t\n",
     "text": b"x,t\n1,2\nseven,3\n",
-    "thousands": b"x,t\n\"1,234\",2\n5,3\n",
+    "thousands": b'x,t\n"1,234",2\n5,3\n',
     "negative": b"x,t\n-1,2\n5,3\n",
     "fraction": b"x,t\n1.5,2\n5,3\n",
     "missing": b"x,t\n1,2\n,3\n",
@@ -256,7 +269,9 @@ BAD = {
 @pytest.mark.parametrize("fault", BAD)
 def test_bad_files_get_the_sentence_of_the_command_line(fault: str, page: Any, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(BAD[fault])
-    done = ebformer("estimate", "t.csv", "--count", "x", "--exposure", "t", "--method", "gamma", "-o", "o.csv", folder=tmp_path)
+    done = ebformer(
+        "estimate", "t.csv", "--count", "x", "--exposure", "t", "--method", "gamma", "-o", "o.csv", folder=tmp_path
+    )
     assert done.returncode != 0
     script = """
     const bytes = Uint8Array.from(atob(arguments[0]), letter => letter.charCodeAt(0));
