@@ -175,8 +175,9 @@ def cross_fit(
 
     x, known [u] are observations that `rows` [u] units each showed, NaN or blank where nothing was seen; `columns` are
     their covariates. Units are dealt out to folds at random, in an order that their content fixes, and each is expected
-    by the regression of the units of the other folds. As many trees are used as predict these units best, and none at
-    all where they do not beat a constant by more than the standard error of the gain.
+    by the regression of the units of the other folds. As many trees are used as predict these units best, or a line
+    where that does better, as among few units; and neither where they do not beat a constant by more than the standard
+    error of the gain.
 
     A unit weighs 1 / (noise^2 + spread^2), in the stable coordinate: one that was seen a thousand times as long does
     not tell a thousand times as much about the rates of others.
@@ -281,32 +282,34 @@ def _fitted(
 ) -> tuple[Sequence[Regression], dict[str, float]]:
     """One regression per fold, of the units of the others, and the importance of covariates, empty where none tells."""
     y, least = channel.mle(x, known), max(2, LEAST_LEAF * units.size // int(units.sum()))
-    found, constants = [], []
-    for fold in folds:
-        left = weight * (units - fold)
-        constants.append(float(channel.natural(np.clip(left @ y / left.sum(), *channel.inside))))
-        found.append(train(kind, channel, y, left, z, encoding.sizes, least))
-    nothing = [Line.constant(eta, encoding.sizes) for eta in constants]
-    trained = [regression for regression in found if regression is not None]
-    if len(trained) < len(found):
-        return nothing, {}
+    left = [weight * (units - fold) for fold in folds]
+    constants = [float(channel.natural(np.clip(some @ y / some.sum(), *channel.inside))) for some in left]
     judges = [np.flatnonzero(fold) for fold in folds]
     judges = [at if at.size <= JUDGES else np.sort(rng.choice(at, JUDGES, replace=False)) for at in judges]
+    size = [folds[i][at] for i, at in enumerate(judges)]
 
     def loss(fold: int, eta: Floats) -> Floats:
         at = judges[fold]
         off = channel.deviance(x[at], channel.at_natural(eta.T), known[at])
         return np.asarray((weight * channel.noise(known) ** 2)[at] * off)  # [..., units]
 
-    size = [folds[i][at] for i, at in enumerate(judges)]
     of_constant = [loss(i, np.full(at.size, constants[i])) for i, at in enumerate(judges)]
-    gains = [of_constant[i] - loss(i, trained[i].by_stage(z[at])) for i, at in enumerate(judges)]  # [stages, units]
-    gain = sum(each @ many for each, many in zip(gains, size, strict=True))
-    best = int(np.argmax(gain))
-    deviation = np.sqrt(sum(each[best] ** 2 @ many for each, many in zip(gains, size, strict=True)))
-    if not gain[best] > deviation:
-        return nothing, {}
-    regressions = [regression.up_to(best + 1) for regression in trained]
+    regressions: list[Regression] = [Line.constant(eta, encoding.sizes) for eta in constants]
+    highest = 0.0
+    kinds: tuple[Kind, ...] = ("linear",) if kind == "linear" else ("linear", "trees")
+    for each_kind in kinds:
+        found = [train(each_kind, channel, y, some, z, encoding.sizes, least) for some in left]
+        trained = [regression for regression in found if regression is not None]
+        if len(trained) < len(found):
+            break
+        gains = [of_constant[i] - loss(i, trained[i].by_stage(z[at])) for i, at in enumerate(judges)]  # [stages, units]
+        gain = sum(each @ many for each, many in zip(gains, size, strict=True))
+        best = int(np.argmax(gain))
+        deviation = np.sqrt(sum(each[best] ** 2 @ many for each, many in zip(gains, size, strict=True)))
+        if gain[best] > max(deviation, highest):
+            highest, regressions = float(gain[best]), [regression.up_to(best + 1) for regression in trained]
+    if not highest:
+        return regressions, {}
     worse = np.zeros(z.shape[1])
     for i, at in enumerate(judges):
         here = loss(i, regressions[i].eta(z[at]))
