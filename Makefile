@@ -1,16 +1,19 @@
 # make demo   a table of shrunken claims in the terminal, and a report to open
 # make test   everything, with the development extras
+# make fuzz   attack every door for MINUTES, and keep what breaks as tests
 # make site   the documentation as pages in site/, to open without a server
 # make pictures  the README's picture, a screenshot of a report
 # make pages  what the pages in docs/ print and show, by running their code again
+# make playground   one page that runs the package in a browser: build/playground.html
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
+MINUTES ?= 5
 # A change of these asks for a new installation; all other files are read where they lie.
 INSTALLED := pyproject.toml hatch_build.py src/ebformer/networks/kernels.c src/ebformer/networks/constants.py \
 	src/ebformer/estimators/npmle/loops.c
 
-.PHONY: demo test pages pictures site clean
+.PHONY: demo test fuzz pages pictures site playground clean
 
 demo: .venv/demo
 	$(BIN)/ebformer demo
@@ -22,12 +25,18 @@ test: export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/bytecode
 test: .venv/test
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+fuzz: .venv/test
+	PYTHONPATH=tests $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES)
+
 site: export NO_MKDOCS_2_WARNING = 1
 site: .venv/site
 	$(BIN)/mkdocs build --strict
 
 pages: .venv/test
 	$(BIN)/python tests/test_docs_examples.py
+
+playground: .venv/test
+	$(BIN)/python playground/build.py build/playground.html
 
 pictures: .venv/test
 	$(BIN)/python benchmarks/pictures.py

@@ -313,7 +313,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Estimator, int], str], int]] = {
     "everyday": (
         "Everyday rates: regret over the better of `gamma` and `npmle-em`, by fourteen priors, and 90 % intervals",
         everyday,
-        40,
+        100,
     ),
     "channels": ("Effects and proportions: regret beside ebnm, NPMLE and beta-binomial on the same data", channels, 12),
     "means": ("Johnstone and Silverman's thousand means: sums of squared errors", means, 40),

@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "ebformer"
 
 LAYERS = [
-    {"errors", "atomic", "distributions"},
+    {"errors", "atomic", "saved", "distributions"},
     {"tally", "prior", "channels", "binning"},
     {"bayes"},
     {"rule"},
@@ -23,12 +23,16 @@ LAYERS = [
         "point_null",
         "check",
         "unseen_units",
+        "localization",
         "comparison",
         "datasets",
         "scikit_learn",
         "drift",
+        "drift_cells",
         "drift_learning",
         "looks",
+        "covariates",
+        "regression",
     },
     {"report"},
     {"cli"},

@@ -1,11 +1,11 @@
 """What the pages in docs/ print is what happens: their Python and their commands run here, in the order of the page.
 
 Commands run in this process and in an empty folder, so that a page needs nothing but the tables that ship. Their
-output is standard output (cut where the page pipes it through `head`), then the remarks on standard error. A line `...`
-stands for any lines, and the sign `…` for anything within a line: speeds, and the digits of networks that are trained
-again. Python without a prompt is there to be read. A picture that a page shows, `pictures/NAME.png`, is the file NAME.png
-that its code writes. `make pages`, or `python tests/test_docs_examples.py [PAGE.md ...]`, writes what the blocks print now
-into the pages, wherever it differs, and draws their pictures again.
+output is standard output (cut where the page pipes it through `head`), then the remarks on standard error. A line
+`...` stands for any lines, and the sign `…` for anything within a line: speeds, and the digits of networks that are
+trained again. Python without a prompt is there to be read. A picture that a page shows, `pictures/NAME.png`, is the
+file NAME.png that its code writes. `make pages`, or `python tests/test_docs_examples.py [PAGE.md ...]`, writes what
+the blocks print now into the pages, wherever it differs, and draws their pictures again.
 """
 
 from __future__ import annotations

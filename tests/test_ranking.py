@@ -93,8 +93,8 @@ def test_thousands_of_identical_units_have_equal_chances(n: int, m: int) -> None
 )
 def test_others_ahead_of_one_kind_are_binomial(n: int, m: int, chances: tuple[float, ...]) -> None:
     for p in chances:
-        answer = fewer_others_ahead(np.array([p]), np.array([n]), np.array([0]), m)
-        assert answer == pytest.approx([stats.binom.cdf(m - 1, n - 1, p)], abs=1e-10)
+        answer = fewer_others_ahead(np.array([[p]]), np.array([n]), np.array([0]), m)
+        assert answer[0] == pytest.approx([stats.binom.cdf(m - 1, n - 1, p)], abs=1e-10)
 
 
 def test_others_ahead_of_many_kinds_add_up_one_by_one() -> None:
@@ -106,8 +106,8 @@ def test_others_ahead_of_many_kinds_add_up_one_by_one() -> None:
         for chance in others:
             law = np.convolve(law, [1 - chance, chance])
         for m in (1, 5, 8):
-            answer = fewer_others_ahead(p, multiplicity, np.array([kind]), m)
-            assert answer == pytest.approx([law[:m].sum()], abs=1e-8)
+            answer = fewer_others_ahead(p[None], multiplicity, np.array([kind]), m)
+            assert answer[0] == pytest.approx([law[:m].sum()], abs=1e-8)
 
 
 @pytest.mark.parametrize("units", [1, 3, 40])

@@ -116,7 +116,7 @@ def record(**changes: object) -> dict[str, object]:
         (json.dumps(record(kind="os.system")), "of kind 'os.system'"),
         (json.dumps(record(kind=["bayes"])), "which this ebformer cannot read"),
         (json.dumps(record(exposure=-1)), r"exposure is -1"),
-        (json.dumps(record(exposure="much")), "could not convert"),
+        (json.dumps(record(exposure="much")), "not a number"),
         (json.dumps(record(exposure=10**400)), "damaged"),
         (json.dumps(record(content={"atoms": [1.0]})), "damaged"),
         (json.dumps(record(content={"atoms": [1.0], "weights": [2.0]})), "add up to 1"),

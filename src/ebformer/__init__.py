@@ -9,7 +9,12 @@ array([ 0.37,  2.94, 17.49])
 Names load when they are first used, so that `import ebformer` costs nothing.
 """
 
+import sys
+
 import lazy_loader
+
+if sys.maxsize < 2**32 or sys.byteorder != "little":  # as counts and weights are written
+    raise ImportError("ebformer needs a 64-bit Python on a little-endian machine")
 
 __version__ = "0.2.0"
 

@@ -23,13 +23,16 @@ from .estimators.gamma import Gamma as Gamma
 from .estimators.gamma_mixture import GammaMixture as GammaMixture
 from .estimators.minimax import Minimax as Minimax
 from .estimators.mle import Mle as Mle
+from .estimators.newton import Newton as Newton
 from .estimators.normal import NormalMeans as NormalMeans
 from .estimators.npmle.estimator import Npmle as Npmle
 from .estimators.npmle_em import NpmleEm as NpmleEm
+from .estimators.npmle_smooth import NpmleSmooth as NpmleSmooth
 from .estimators.oracle import Oracle as Oracle
 from .estimators.pretrained import Pretrained as Pretrained
 from .estimators.priorformer import Priorformer as Priorformer
 from .estimators.robbins import Robbins as Robbins
+from .localization import posterior_mean_bounds as posterior_mean_bounds
 from .looks import Looks as Looks
 from .prior import Prior as Prior
 from .rule import Convergence as Convergence

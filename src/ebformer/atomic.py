@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import glob
+import hashlib
 import os
+import platform
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -21,10 +24,39 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     '42'
     """
     target = Path(os.path.realpath(path))  # through a link to the file it names: the link stays
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.partial")
+    remove_litter(target)
+    partial = target.with_name(f".{target.name}.{_here()}-{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
         partial.touch(exist_ok=False)
         yield partial
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def remove_litter(target: Path) -> None:
+    """Remove what processes of this machine that are no more, killed as they wrote the target, left beside it."""
+    start = f".{target.name}.{_here()}-"
+    with suppress(OSError):
+        for path in target.parent.glob(f"{glob.escape(start)}*.partial"):
+            process = path.name.removeprefix(start).partition("-")[0]
+            if process.isdigit() and not _alive(int(process)):
+                path.unlink(missing_ok=True)
+
+
+def _here() -> str:
+    """This machine, in a few letters: a folder may be shared by several."""
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def _alive(process: int) -> bool:
+    """Whether there is such a process; where that cannot be asked without harm, there may be."""
+    if os.name == "nt":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -19,6 +19,8 @@ BINS, FEWEST_BINS, PER_BIN = 20, 4, 10
 """The PIT is counted in 20 bins, or in fewer where they would hold less than 10 units each, but in no less than 4."""
 ENOUGH = FEWEST_BINS * PER_BIN
 """With fewer units than this nothing but a gross departure would show, so that none is no sign of a fit."""
+HANDFUL = 7
+"""Fewer units than this are not asked whether zeros were left out: a map has thousands of groups of one."""
 SIGNIFICANT = 1e-3
 """A departure is reported when chance alone would show it less often than this ..."""
 RELEVANT = 0.02
@@ -160,7 +162,7 @@ def zeros_left_out(tally: Tally) -> str | None:
     (True, False)
     """
     x, units, advice = tally.x, tally.multiplicity, tally.channel.advice
-    if advice.no_zeros is None or x.min() == 0:
+    if advice.no_zeros is None or x.min() == 0 or tally.n < HANDFUL:
         return None
     whole, without, best = -np.inf, -np.inf, (0.0, np.inf)
     for mean in tally.mean * 2.0 ** np.arange(-10.0, 2.0):

@@ -140,12 +140,13 @@ def _ranked(
     scores = []
     for name in [*order, *unjudged]:
         excess = judged[name] - judged[order[0]] if name in judged else np.full(2, np.nan)
+        spread = float(excess.std(ddof=1)) if np.isfinite(excess).all() else np.nan
         scores.append(
             Score(
                 name,
                 risk=float(np.mean(losses[name])),
                 excess=float(excess.mean()),
-                excess_se=float(excess.std(ddof=1) / np.sqrt(excess.size)),
+                excess_se=float(spread / np.sqrt(excess.size)),
                 log_score=-float(np.mean(log_losses[name])) if name in log_losses else None,
                 first=first.get(name, 0.0),
                 ranked_by="log score" if by_log else "risk",
@@ -157,12 +158,13 @@ def _ranked(
 def _first(losses: Floats, rng: np.random.Generator) -> list[float]:
     """In what share of resampled tables each method has the lowest mean loss, from losses [method, n]; ties go first.
 
-    >>> _first(np.array([[0.0, 0.0], [1.0, 1.0]]), np.random.default_rng(0))
+    >>> _first(np.array([[0.0, 0.0], [1.0, np.inf]]), np.random.default_rng(0))
     [1.0, 0.0]
     """
     # Which units come together in a block is left to chance: tallies are sorted.
     blocks = np.array_split(losses[:, rng.permutation(losses.shape[1])], min(BLOCKS, losses.shape[1]), axis=1)
-    sums = np.array([block.sum(axis=1) for block in blocks])
+    # A method that held an observation impossible loses in every table that has it, and in no other.
+    sums = np.minimum([block.sum(axis=1) for block in blocks], 1e300)
     drawn = rng.multinomial(len(blocks), np.full(len(blocks), 1.0 / len(blocks)), size=RESAMPLED)
     best = np.argmin(drawn @ sums, axis=1)
     return [float(share) for share in np.bincount(best, minlength=len(losses)) / RESAMPLED]

@@ -48,7 +48,8 @@ class Dataset:
     @property
     def columns(self) -> Columns:
         """The columns to shrink."""
-        return Columns.named(**{word: name for word, name in self.words.items() if word not in ("row", "column")})
+        words: dict[str, Any] = {word: name for word, name in self.words.items() if word not in ("row", "column")}
+        return Columns.named(**words)
 
     @property
     def options(self) -> str:

@@ -118,12 +118,15 @@ class DiscretePosterior(Posterior):
 
     def exceeds(self, c: ArrayLike) -> Floats:
         levels = thresholds(c)
-        return self._probability((self.atoms > levels.reshape(-1, 1)).astype(np.float64), levels)
+        return self._probability(np.searchsorted(self.atoms, levels.ravel(), side="right"), 1.0, levels)
 
-    def _probability(self, shares: Floats, levels: Floats) -> Floats:
-        """x.shape + levels.shape, from the share [levels, k] of every atom that counts; rounding takes none above 1."""
-        found = np.minimum(self.weights @ shares.T, 1.0)
-        return np.asarray(found.reshape(self.weights.shape[:-1] + levels.shape))
+    def _probability(self, first: NDArray[np.intp], share: Floats | float, levels: Floats) -> Floats:
+        """x.shape + levels.shape: a `share` of the first atom that counts, for each level, and all atoms after it."""
+        none = np.zeros((*self.weights.shape[:-1], 1))
+        weights = np.concatenate([self.weights, none], axis=-1)
+        after = np.concatenate([np.cumsum(self.weights[..., ::-1], axis=-1)[..., ::-1], none], axis=-1)
+        found = after[..., np.minimum(first + 1, self.atoms.size)] + share * weights[..., first]
+        return np.asarray(np.minimum(found, 1.0).reshape(self.weights.shape[:-1] + levels.shape))
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         return np.asarray(self.atoms[self._drawn(n, rng)])
@@ -131,9 +134,11 @@ class DiscretePosterior(Posterior):
     def _drawn(self, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Which atoms n draws per unit hit: x.shape + (n,)."""
         check_draws(n, rng)
-        below = np.cumsum(self.weights, axis=-1)[..., None, :]
-        at = (rng.random((*self.weights.shape[:-1], n, 1)) * below[..., -1:] >= below).sum(axis=-1)
-        return np.asarray(np.minimum(at, self.atoms.size - 1))
+        shape, k = self.weights.shape[:-1], self.atoms.size
+        below = np.cumsum(self.weights, axis=-1).reshape(-1, k)
+        at = rng.random((len(below), n)) * below[:, -1:]
+        found = [np.searchsorted(row, levels, side="right") for row, levels in zip(below, at, strict=True)]
+        return np.minimum(np.array(found, dtype=np.intp).reshape(*shape, n), k - 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,11 +178,13 @@ class GridPosterior(DiscretePosterior):
 
     def exceeds(self, c: ArrayLike) -> Floats:
         levels = thresholds(c)
-        width = self.ends - self.starts
+        flat, ends = levels.ravel(), self.ends
+        first = np.searchsorted(ends, flat, side="right")
+        at = np.minimum(first, ends.size - 1)
+        width = ends[at] - self.starts[at]
         with np.errstate(over="ignore"):  # a cell may be as narrow as numbers get
-            above = (self.ends - levels.reshape(-1, 1)) / np.where(width > 0, width, 1.0)
-        above = np.where(width > 0, np.clip(above, 0.0, 1.0), self.atoms > levels.reshape(-1, 1))
-        return self._probability(above, levels)
+            share = (ends[at] - flat) / np.where(width > 0, width, 1.0)
+        return self._probability(first, np.where(width > 0, np.clip(share, 0.0, 1.0), 1.0), levels)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         at = self._drawn(n, rng)

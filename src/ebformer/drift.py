@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,18 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 from ebformer.atomic import replacing
 from ebformer.bayes.marginal import admitted, observations, posterior
 from ebformer.bayes.prediction import ContinuousMixture, WholeMixture, future_known, predictive
-from ebformer.channels.base import Channel
+from ebformer.channels.base import LARGEST, Channel
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
+from ebformer.drift_cells import coordinate_variance, even_edges, in_cells, middles, on_atoms, shares, split
 from ebformer.errors import InputError
-from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
+from ebformer.prior import AnyPrior, Prior
+from ebformer.saved import finite, read_json, whole
 
 if TYPE_CHECKING:
     from ebformer.estimators.base import Estimator
     from ebformer.looks import Looks
 
 FORMAT, VERSION = "ebformer-drift", 1
-MOST_CELLS = 1024
-"""The next theta lives on at most this many cells, even in the stable coordinate."""
 RENEWED = 0.5
 """How much of the pull is by units that start afresh. Of 0, 1/4, 1/2 and 1 it had the best log scores on hockey,
 baseball and books alike, and intervals that hold what they say; docs/drift.md has the figures."""
@@ -34,8 +33,6 @@ FINE = 0.15
 """The width of cells in deviations of a jump."""
 REACH = 7.0
 """How many deviations of a jump the cells reach beyond the thetas that jump."""
-NEGLIGIBLE = 1e-7
-"""What of a continuous prior is left out at each end when it is cut into cells."""
 
 Earlier = Sequence[tuple[ArrayLike, ArrayLike | None]]
 """Earlier looks at the same units, the oldest first: observations, NaN where there was none, and what is known."""
@@ -75,8 +72,8 @@ class Drift:
         for name, low, high in (
             ("pull", 0.0, 1.0),
             ("fade", 0.0, 1.0),
-            ("jump", 0.0, np.inf),
-            ("trend", -np.inf, np.inf),
+            ("jump", 0.0, 1e4),
+            ("trend", -1e6, 1e6),
         ):
             number = getattr(self, name)
             if not (isinstance(number, int | float) and np.isfinite(number) and low <= number <= high):
@@ -123,7 +120,13 @@ class Drift:
 
     def shifted(self, theta: Floats, channel: Channel) -> Floats:
         """Thetas after the common trend."""
-        return channel.at_natural(channel.natural(theta) + self.trend) if self.trend else theta
+        if not self.trend:
+            return theta
+        with np.errstate(over="ignore"):
+            moved = channel.at_natural(channel.natural(theta) + self.trend)
+        if bool(np.any(np.abs(moved) > LARGEST)):
+            raise InputError(f"a trend of {self.trend:g} takes {channel.words.thetas} beyond {LARGEST:g}: give less")
+        return moved
 
     def kept(self, theta: Floats, centre: float, channel: Channel) -> Floats:
         """E[next | theta] of a unit that does not start afresh, where the mean of all thetas is `centre`."""
@@ -143,13 +146,13 @@ class Drift:
 
         `noise` is that of the next observation in the stable coordinate: cells are finer than it.
         """
-        everybody = _atoms(prior, channel)
+        everybody = on_atoms(prior, channel)
         kept = self._jumped(after, everybody, channel, noise)
         if self.renewal == 0.0:
             return kept
         afresh = self.shifted(everybody.atoms, channel)
         if isinstance(kept, GridPosterior):
-            new = _split(everybody.weights, afresh, kept.atoms)
+            new = split(everybody.weights, afresh, kept.atoms)
             return replace(kept, weights=(1.0 - self.renewal) * kept.weights + self.renewal * new)
         atoms = np.concatenate([kept.atoms, afresh])
         new = np.broadcast_to(everybody.weights, (*kept.weights.shape[:-1], afresh.size))
@@ -159,15 +162,15 @@ class Drift:
 
     def _jumped(self, after: Posterior, prior: Prior, channel: Channel, noise: float = np.inf) -> DiscretePosterior:
         """The law of the next theta of units that do not start afresh."""
-        now = after if isinstance(after, DiscretePosterior) else _in_cells(after, channel)
+        now = after if isinstance(after, DiscretePosterior) else in_cells(after, channel)
         means, spread = self.kept(now.atoms, prior.mean, channel), self.spread(prior, channel)
         if spread == 0.0:
             return now if self == Drift.none() else DiscretePosterior(means, now.weights)
         u = channel.coordinate(np.concatenate([means, self.shifted(prior.atoms, channel)]))
         low, high = u.min() - REACH * spread, u.max() + REACH * spread
-        edges = _even(channel, float(low), float(high), min(FINE * spread, noise / 2))
-        law = _shares(channel.next_look.around(means, np.full(means.size, spread)), edges)
-        return GridPosterior(_middles(channel, edges), now.weights @ law, edges, np.zeros(edges.size - 1, dtype=bool))
+        edges = even_edges(channel, float(low), float(high), min(FINE * spread, noise / 2))
+        law = shares(channel.next_look.around(means, np.full(means.size, spread)), edges)
+        return GridPosterior(middles(channel, edges), now.weights @ law, edges, np.zeros(edges.size - 1, dtype=bool))
 
     # Answers, for a prior and observations.
 
@@ -187,7 +190,7 @@ class Drift:
         """
         if not earlier:
             return posterior(prior, x, known, channel=channel)
-        grid = _atoms(admitted(prior, channel), channel)
+        grid = on_atoms(admitted(prior, channel), channel)
         at, about = observations(channel, x, known)
         weights = np.broadcast_to(grid.weights, (*at.shape, len(grid)))
         for look, then in earlier:
@@ -269,11 +272,7 @@ class Drift:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Drift:
         """Read a drift that `save` wrote."""
-        try:
-            record = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not a saved drift: write one with drift.save(path)") from error
-        return cls.from_record(record, path)
+        return cls.from_record(read_json(path, "a saved drift", "write one with drift.save(path)"), path)
 
     @classmethod
     def from_record(cls, record: Any, path: str | os.PathLike[str]) -> Drift:
@@ -286,8 +285,12 @@ class Drift:
                 "install the version that wrote it"
             )
         try:
+            for number in [record[name] for name in PARAMETERS] + list((record["errors"] or {}).values()):
+                finite(number)
+            if record["pairs"] is not None:
+                whole(record["pairs"])
             return cls(**{each.name: record[each.name] for each in fields(cls)})
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(f"{path} is damaged at {error}: save the drift again") from error
 
     def __repr__(self) -> str:
@@ -315,70 +318,6 @@ class NextCount(WholeMixture):
             reached = self._cdf(middle[..., None].astype(np.float64))[..., 0] >= wanted
             below, above = np.where(reached, below, middle), np.where(reached, middle, above)
         return low, np.maximum(above, low)
-
-
-def coordinate_variance(prior: AnyPrior, channel: Channel) -> float:
-    """The variance between units in the stable coordinate.
-
-    >>> from ebformer.channels import POISSON
-    >>> coordinate_variance(Prior([0.0, 4.0], [0.5, 0.5]), POISSON)
-    4.0
-    """
-    if isinstance(prior, ConjugatePrior):
-        u = channel.coordinate(_continuous(prior, channel).quantile((np.arange(512) + 0.5) / 512))
-        return float(u.var())
-    u = channel.coordinate(prior.atoms)
-    return float(prior.weights @ (u - prior.weights @ u) ** 2)
-
-
-def _continuous(prior: ConjugatePrior, channel: Channel) -> Posterior:
-    """A conjugate prior as the distribution of one unit about which nothing is known."""
-    variance = channel.variance(np.asarray(prior.mean), np.asarray(1.0))
-    law: Posterior = channel.next_look.around(np.asarray(prior.mean), np.sqrt(prior.variance / variance))
-    return law
-
-
-def _atoms(prior: AnyPrior, channel: Channel) -> Prior:
-    """The prior on atoms: one that is continuous is cut into cells."""
-    if isinstance(prior, Prior):
-        return prior
-    cut = _in_cells(_continuous(prior, channel), channel)
-    return GridPrior(cut.atoms, cut.weights / cut.weights.sum(), channel)
-
-
-def _in_cells(after: Posterior, channel: Channel) -> GridPosterior:
-    """Continuous posteriors on one set of cells, even in the stable coordinate."""
-    low, high = channel.coordinate(np.stack([after.quantile(NEGLIGIBLE).min(), after.quantile(1 - NEGLIGIBLE).max()]))
-    edges = _even(channel, low, high, (high - low) / MOST_CELLS)
-    return GridPosterior(_middles(channel, edges), _shares(after, edges), edges, np.zeros(edges.size - 1, dtype=bool))
-
-
-def _even(channel: Channel, low: float, high: float, step: float) -> Floats:
-    """The ends of cells from low to high in the stable coordinate, or to where thetas end."""
-    ends = channel.coordinate(np.clip(channel.at_coordinate(np.array([low, high])), *channel.domain))
-    count = int(np.clip(np.ceil((ends[1] - ends[0]) / step), 1, MOST_CELLS))
-    return channel.at_coordinate(np.linspace(ends[0], ends[1], count + 1))
-
-
-def _middles(channel: Channel, edges: Floats) -> Floats:
-    """The mean theta of each cell, by Simpson's rule in the stable coordinate."""
-    u = channel.coordinate(edges)
-    return np.asarray((edges[:-1] + 4.0 * channel.at_coordinate((u[1:] + u[:-1]) / 2) + edges[1:]) / 6.0)
-
-
-def _shares(law: Posterior, edges: Floats) -> Floats:
-    """What of a law falls into each cell; what falls outside belongs to the outermost."""
-    above = law.exceeds(edges[1:-1])
-    ends = np.ones((*above.shape[:-1], 1)), np.zeros((*above.shape[:-1], 1))
-    return np.asarray(-np.diff(np.concatenate([ends[0], above, ends[1]], axis=-1), axis=-1))
-
-
-def _split(weights: Floats, thetas: Floats, atoms: Floats) -> Floats:
-    """The weights of thetas on sorted atoms, each shared by its two neighbours so that the mean stays."""
-    right = np.clip(np.searchsorted(atoms, thetas), 1, atoms.size - 1)
-    share = np.clip((thetas - atoms[right - 1]) / (atoms[right] - atoms[right - 1]), 0.0, 1.0)
-    left = np.bincount(right - 1, weights * (1.0 - share), atoms.size)
-    return np.asarray(left + np.bincount(right, weights * share, atoms.size), dtype=np.float64)
 
 
 def _seen(

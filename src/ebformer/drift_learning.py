@@ -14,7 +14,8 @@ from ebformer.bayes.marginal import posterior
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.channels.base import Channel
 from ebformer.distributions import DiscretePosterior, Floats
-from ebformer.drift import TYPICAL, Drift, _atoms, coordinate_variance
+from ebformer.drift import TYPICAL, Drift
+from ebformer.drift_cells import coordinate_variance, on_atoms
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method, find
@@ -28,8 +29,6 @@ LOG_JUMP = (-9.0, 3.0)
 LOOK = 0.08
 """What all units of a season share, beyond the trend: its typical deviation, in deviations of the natural parameter."""
 SPREADS = [(TYPICAL.errors or {})[name] for name in ("pull", "fade", "trend")]
-FAR = 2.0
-"""Parameters are taken to lie within so many spreads of typical ones, where standard errors allow for these."""
 JUMP_SPREAD = (TYPICAL.errors or {})["jump"]
 
 
@@ -149,7 +148,7 @@ class _Case:
             rule = estimator(coarsened(looks.tally))
         if rule.prior is None:
             raise InputError(f"{rule.method} estimates without a prior, so it cannot say how thetas move: use another")
-        prior = _atoms(rule.prior, looks.channel)
+        prior = on_atoms(rule.prior, looks.channel)
         first, which = distinct_rows(looks.x, looks.known)
         after = posterior(prior, looks.x[first], looks.known[first], channel=looks.channel)
         assert isinstance(after, DiscretePosterior)
@@ -243,7 +242,8 @@ def _standard_errors(
 ) -> Floats:
     """Sandwiches: H^-1 (sum of g g' + P + l l') H^-1, slopes g of each pair, bend H of all, P of the typical values.
 
-    H^-1 l is how far these draw what is found, l = P (likeliest - typical). Slopes are summed over looks first, where this gives more: units of one look share the prior that was fitted to it.
+    H^-1 l, with l = P (found - typical), is how far these draw what is found. Slopes are summed over looks first, where
+    this gives more: units of one look share the prior that was fitted to it.
     """
     step = 1e-3 * spread
     low = np.array([-np.inf if end is None else end for end, _ in bounds])
@@ -258,8 +258,7 @@ def _standard_errors(
         ]
     ).reshape(at.size, at.size) / (4 * np.outer(step, step))
     prior = np.diag(1.0 / spread**2)
-    inverse, free = np.linalg.pinv(bend + prior), at - typical + np.linalg.pinv(bend) @ prior @ (at - typical)
-    lean = prior @ np.clip(free, -FAR * spread, FAR * spread)
+    inverse, lean = np.linalg.pinv(bend + prior), prior @ (at - typical)
     prior = prior + np.outer(lean, lean)
     by_look = np.stack([np.bincount(look, units * slope) for slope in slopes])
     by_look -= by_look.mean(axis=1, keepdims=True)

@@ -1,8 +1,27 @@
 """Every complaint ebformer makes: one sentence that says what is wrong, where, and what to do."""
 
+LONGEST = 600
+"""Characters of a complaint: what it quotes may be a whole file."""
+
+
+def one_line(text: object, longest: int = LONGEST) -> str:
+    """A text on one line, without what a terminal would obey, its middle left out where it is too long.
+
+    >>> one_line("two\\nlines\\x1b[2J"), len(one_line("x" * 10**6))
+    ('two lines [2J', 600)
+    """
+    line = str(text)
+    if len(line) > 4 * longest:  # the rest is not looked at
+        line = line[: 2 * longest] + line[-2 * longest :]
+    line = "".join(c if c.isprintable() else " " for c in line)
+    if len(line) <= longest:
+        return line
+    end = longest // 4
+    return f"{line[: longest - end - 5]} ... {line[-end:]}"
+
 
 class EbformerError(Exception):
-    """The base of all errors raised on purpose; catching it catches them all.
+    """The base of all errors raised on purpose; catching it catches them all. Each says its sentence on one line.
 
     >>> from ebformer.tally import Tally
     >>> try:
@@ -11,6 +30,11 @@ class EbformerError(Exception):
     ...     print(type(error).__name__)
     InputError
     """
+
+    longest = LONGEST
+
+    def __init__(self, sentence: object = "") -> None:
+        super().__init__(one_line(sentence, self.longest))
 
 
 class InputError(EbformerError, ValueError):
@@ -63,3 +87,5 @@ class ConvergenceError(EbformerError, RuntimeError):
 
 class ContractError(EbformerError, AssertionError):
     """A method breaks a law that every estimator obeys."""
+
+    longest = 10_000

@@ -15,6 +15,9 @@ from ebformer.channels.base import Channel, Floats
 from ebformer.distributions import Posterior, Predictive
 from ebformer.errors import InputError
 
+LARGEST_PARAMETER = 1e100
+"""The largest atom, and the largest parameter or one over it: twice the exponent still is a number."""
+
 
 @dataclass(frozen=True, eq=False)
 class Prior:
@@ -39,7 +42,7 @@ class Prior:
         if a.ndim != 1 or a.shape != w.shape or a.size == 0:
             raise InputError(f"a prior needs as many weights as atoms, at least one: got {w.shape} and {a.shape}")
         for name, array, bad, least in (
-            ("atoms", a, ~np.isfinite(a), ""),
+            ("atoms", a, ~(np.abs(a) <= LARGEST_PARAMETER), f" of at most {LARGEST_PARAMETER:g}"),
             ("weights", w, ~((w >= 0) & (w < np.inf)), " of at least 0"),
         ):
             if bad.any():
@@ -212,7 +215,7 @@ class ConjugatePrior(ABC):
 
 
 def positive_parameter(number: Any) -> bool:
-    """Whether this can be a parameter that is positive and finite, one or a vector of them.
+    """Whether this can be a parameter that is positive, one or a vector of them, within the bound.
 
     >>> positive_parameter(2.0), positive_parameter(np.array([1.0, 0.0])), positive_parameter("2")
     (True, False, False)
@@ -220,7 +223,7 @@ def positive_parameter(number: Any) -> bool:
     if not isinstance(number, Real | np.ndarray):
         return False
     numbers = np.asarray(number, dtype=np.float64)
-    return bool(np.all((numbers > 0) & (numbers < np.inf)))
+    return bool(np.all((numbers >= 1.0 / LARGEST_PARAMETER) & (numbers <= LARGEST_PARAMETER)))
 
 
 AnyPrior = Prior | ConjugatePrior

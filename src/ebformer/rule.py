@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +23,7 @@ from ebformer.channels.mixed_prior import ConjugateMixture, MixedPrior
 from ebformer.distributions import Floats, Posterior, Predictive
 from ebformer.errors import InputError, KnownError, NoPriorError, WeightsError
 from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
+from ebformer.saved import finite, read_json, vector, whole
 from ebformer.tally import Tally
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ RULE_KINDS = {
     "step": "ebformer.estimators.erm_monotone",
     "network": "ebformer.estimators.pretrained",
     "completed": "ebformer.estimators.unseen_zeros",
+    "newton": "ebformer.estimators.newton",
 }
 """Where the kinds of rules that are not in this module are defined: a file names a kind, never a module to import."""
 
@@ -280,10 +281,7 @@ class Rule(ABC):
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Rule:
         """Read a rule that `save` wrote, or the one in a fit of a table without groups; nothing in it is executed."""
-        try:
-            record = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not a saved rule: write one with rule.save(path)") from error
+        record = read_json(path, "a saved rule", "write one with rule.save(path)")
         return Rule.from_record(_only_rule(record, path), path)
 
     @staticmethod
@@ -306,7 +304,7 @@ class Rule(ABC):
             )
         except WeightsError:
             raise
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
             raise InputError(f"{path} is damaged, for a rule of kind {kind!r}, at {error}: save it again") from error
 
 
@@ -333,19 +331,30 @@ def _common(record: dict[str, Any]) -> dict[str, Any]:
     units, log_likelihood, parameters = (record.get(name) for name in ("units", "log_likelihood", "parameters"))
     if of not in CHANNELS:
         raise ValueError(f"channel {of!r}")
-    if not (isinstance(record["method"], str) and isinstance(units, int | None) and isinstance(parameters, int | None)):
-        raise TypeError("method, units or parameters")
+    if not isinstance(record["method"], str):
+        raise TypeError("its method")
+    for number, least in ((units, 1), (parameters, 0)):
+        if number is not None:
+            whole(number, least)
+    if known is None and not channel_named(of).complete and record["kind"] != "completed":
+        raise ValueError("what its units shared")
     if known is not None:
-        known = float(known)
+        known = finite(known)
         check_known(channel_named(of), np.asarray(known), channel_named(of).keyword)
     return {
         "method": record["method"],
         "channel": channel_named(of),
         "known": known,
-        "convergence": None if convergence is None else Convergence(**convergence),
-        "as_saved": (units, None if log_likelihood is None else float(log_likelihood)),
+        "convergence": None if convergence is None else _convergence(**convergence),
+        "as_saved": (units, None if log_likelihood is None else finite(log_likelihood)),
         "parameters": parameters,
     }
+
+
+def _convergence(gap: Any, iterations: Any, reached: Any, meaning: Any) -> Convergence:
+    if not (isinstance(reached, bool) and isinstance(meaning, str)):
+        raise TypeError("its convergence")
+    return Convergence(finite(gap), whole(iterations), reached, meaning)
 
 
 @dataclass(frozen=True)
@@ -389,18 +398,26 @@ class BayesRule(Rule):
         of: Channel = common["channel"]
         mixing: AnyPrior
         if of.conjugate in content:
-            mixing = of.conjugate_prior(**content[of.conjugate])
+            mixing = of.conjugate_prior(**{name: finite(value) for name, value in content[of.conjugate].items()})
         elif "mixed" in content or "mixture" in content:
             kind = MixedPrior if "mixed" in content else ConjugateMixture
             named = content["mixed"] if "mixed" in content else content["mixture"]
-            vectors = {name: np.array(values, dtype=np.float64) for name, values in named.items()}
+            vectors = {name: vector(values, -np.inf, np.inf) for name, values in named.items()}
             weights = vectors.pop("weights")
+            if any(values.size != weights.size for values in vectors.values()):
+                raise ValueError("parameters of several lengths")
+            if not (bool(np.all(weights >= 0)) and abs(float(weights.sum()) - 1.0) < 1e-6):
+                raise ValueError("weights that do not add up to 1")
             mixing = kind(of.conjugate_prior(**vectors), weights)
         elif "grid" in content:
-            mixing = GridPrior(content["grid"]["atoms"], content["grid"]["weights"], of)
+            mixing = GridPrior(*_atoms(content["grid"]), of)
         else:
-            mixing = Prior(content["atoms"], content["weights"])
+            mixing = Prior(*_atoms(content))
         return cls(mixing=admitted(mixing, of), **common)
+
+
+def _atoms(content: dict[str, Any]) -> tuple[Floats, Floats]:
+    return vector(content["atoms"], -np.inf, np.inf), vector(content["weights"], 0.0, np.inf)
 
 
 @dataclass(frozen=True)

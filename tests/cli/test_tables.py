@@ -191,7 +191,7 @@ def test_mistakes_get_one_sentence_and_exit_code_1(tmp_path: Path, table: str, s
 def test_exposure_zero_a_missing_file_and_unwritable_outputs(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("goals,games\n1,2\n3,0\n")
     for arguments, sentence in (
-        (["t.csv", "--count", "goals", "--exposure", "games"], "row 2: games is 0: give positive finite numbers"),
+        (["t.csv", "--count", "goals", "--exposure", "games"], "row 2: games is 0: give positive numbers"),
         (["u.csv", "--count", "goals"], "there is no file u.csv (did you mean t.csv?)"),
         (["t.csv", "--count", "goals", "-o", "nowhere/out.csv"], "cannot write nowhere/out.csv: there is no folder"),
         (["t.csv", "--count", "goals", "-o", "out.xlsx"], "cannot tell the format of out.xlsx"),

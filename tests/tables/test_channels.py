@@ -17,6 +17,7 @@ import ebformer as eb
 from ebformer import selection
 from ebformer.channels import channels
 from ebformer.errors import InputError
+from ebformer.point_null import sign_error
 from ebformer.tables import observations as module
 from ebformer.tables.answers import Wanted, asked_for
 from ebformer.tables.columns import Columns
@@ -94,7 +95,9 @@ def test_every_home_gives_the_answers_of_the_plain_walk(name: str, home: str) ->
     np.testing.assert_allclose(found["estimate"], after.mean, rtol=1e-9)
     np.testing.assert_allclose(found["upper"], after.interval(0.8)[1], rtol=1e-9)
     np.testing.assert_allclose(found["p_above"], after.exceeds(0.4), rtol=1e-9)
-    np.testing.assert_allclose(found["lfsr"], selection.lfsr(after, 0.2), atol=1e-12)
+    errors = sign_error(rule, table["x"], table["known"], 0.2)
+    np.testing.assert_allclose(found["lfsr"], errors, atol=1e-12)
+    assert (errors >= selection.lfsr(after, 0.2) - 1e-12).all()
     np.testing.assert_allclose(found["p_below"], selection.p_below(after, 0.3), atol=1e-12)
     errors, each = 1.0 - after.exceeds(0.4), np.ones(len(table["x"]), dtype=np.int64)
     assert listed["selected"].to_list() == selection.selected(errors, each, 0.2).tolist()
@@ -373,11 +376,23 @@ def test_a_data_frame_of_another_class_stays_one() -> None:
     assert (found.crs, list(found.index)) == ("EPSG:4326", ["a", "b", "b"])
 
 
+@pytest.mark.filterwarnings("ignore::ebformer.ModelWarning")
 def test_a_map_stays_a_map() -> None:
-    geopandas = pytest.importorskip("geopandas")
-    points = geopandas.points_from_xy([0.0, 1.0, 2.0], [0.0, 0.0, 1.0])
-    counties = geopandas.GeoDataFrame({"cases": [3, 0, 9]}, geometry=points, crs="EPSG:4326")
-    found = shrink(counties, "cases", method="gamma")
-    assert isinstance(found, geopandas.GeoDataFrame)
-    assert found.crs == counties.crs
-    assert found.geometry.equals(counties.geometry)
+    import geopandas
+    from shapely import box
+
+    squares = [box(i, 0, i + 1, 1) for i in range(4)]
+    rows = {"cases": [3, 0, None, 9], "births": [90.0, 50.0, 70.0, 200.0], "region": list("eeww")}
+    counties = geopandas.GeoDataFrame(rows, geometry=squares, crs="EPSG:32119", index=[7, 3, 5, 1])
+    counties = counties.rename_geometry("outline")
+    learnt = eb.fit(counties, "cases", "births", "region", method="gamma", missing="keep")
+    for found in (
+        shrink(counties, "cases", "births", "region", method="gamma", above="1.5x", missing="keep"),
+        learnt.apply(counties, interval=0.8),
+    ):
+        assert type(found) is geopandas.GeoDataFrame
+        assert found.crs == counties.crs
+        assert found.geometry.name == "outline"
+        assert found.geometry.geom_equals(counties.geometry).all()
+        pd.testing.assert_frame_equal(pd.DataFrame(found)[list(counties)], pd.DataFrame(counties))
+        assert found.estimate.isna().tolist() == [False, False, True, False]

@@ -204,6 +204,18 @@ def _log_marginal(prior: AnyPrior, channel: Channel, x: Floats, known: Floats) -
 def _posterior(prior: AnyPrior, channel: Channel, x: Floats, known: Floats) -> Posterior:
     if isinstance(prior, ConjugatePrior):
         return prior.posterior(x, known)
+    w, block = np.empty((x.size, len(prior))), at_once(prior)
+    for start in range(0, x.size, block):  # what is computed on the way takes its memory
+        some = slice(start, start + block)
+        w[some] = _weights(prior, channel, x.ravel()[some], known.ravel()[some])
+    w = w.reshape(*x.shape, len(prior))
+    if isinstance(prior, GridPrior):
+        return GridPosterior(prior.atoms, w, prior.edges, prior.points)
+    return DiscretePosterior(prior.atoms, w)
+
+
+def _weights(prior: Prior, channel: Channel, x: Floats, known: Floats) -> Floats:
+    """P(theta = atom | x): [u, k]."""
     deviance = channel.deviance(x[..., None], prior.atoms, known[..., None])
     log_w = np.log(prior.weights) - deviance
     peak = log_w.max(axis=-1, keepdims=True)
@@ -215,6 +227,4 @@ def _posterior(prior: AnyPrior, channel: Channel, x: Floats, known: Floats) -> P
         log_w = np.where(impossible, np.where(nearest, 0.0, -np.inf), log_w)
     w = np.exp(log_w - np.where(impossible, 0.0, peak))
     w /= w.sum(axis=-1, keepdims=True)
-    if isinstance(prior, GridPrior):
-        return GridPosterior(prior.atoms, w, prior.edges, prior.points)
-    return DiscretePosterior(prior.atoms, w)
+    return np.asarray(w)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ from ebformer.distributions import (
 from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, ConjugatePrior
 from ebformer.tally import Tally
+
+MANY_ATOMS, UNLIKELY = 256, 1e-17
+"""From so many atoms on, those of the tails with less probability than this are left out of distribution functions."""
 
 
 def predictive(
@@ -121,11 +125,33 @@ class PredictiveMixture(Predictive):
 
     def _cdf(self, y: Floats) -> Floats:
         """At y, x.shape + (q,) or (q,): x.shape + (q,)."""
+        if self.after.atoms.size >= MANY_ATOMS:
+            return self._cdf_of_likely(y)
         at, future = np.broadcast_arrays(y, self.future[..., None])
         # Units share counts and what will be known of them: the channel is asked for each pair once.
         first, which = distinct_rows(at.ravel(), future.ravel())
         below = self.channel.cdf(at.flat[first][:, None], self.after.atoms, future.flat[first][:, None])
-        return np.einsum("...qk,...k->...q", below[which].reshape(*at.shape, below.shape[-1]), self.after.weights)
+        shown = below[which].reshape(*at.shape, below.shape[-1])
+        return np.asarray(np.einsum("...qk,...k->...q", shown, self.after.weights))
+
+    def _cdf_of_likely(self, y: Floats) -> Floats:
+        """The same, of every unit by its own atoms."""
+        atoms, weights = self._likely
+        below = self.channel.cdf(y[..., None], atoms[..., None, :], self.future[..., None, None])
+        return np.asarray((below * weights[..., None, :]).sum(axis=-1))
+
+    @cached_property
+    def _likely(self) -> tuple[Floats, Floats]:
+        """The atoms of each unit, x.shape + (w,), between two tails of next to no probability, and their weights.
+
+        On a wide grid these are a few hundred of many thousands.
+        """
+        atoms, weights = self.after.atoms, self.after.weights
+        first = (np.cumsum(weights, axis=-1) < UNLIKELY).sum(axis=-1)
+        last = atoms.size - (np.cumsum(weights[..., ::-1], axis=-1) < UNLIKELY).sum(axis=-1)
+        width = max(int((last - first).max(initial=1)), 1)
+        at = np.minimum(first, atoms.size - width)[..., None] + np.arange(width)
+        return atoms[at], np.take_along_axis(weights, at, axis=-1)
 
 
 class WholeMixture(PredictiveMixture):

@@ -18,6 +18,11 @@ LARGEST_WHOLE = 2**53
 """The largest count: beyond it a float64 no longer tells neighbouring whole numbers apart."""
 
 
+SMALLEST, LARGEST = 1e-50, 1e50
+"""The bound for exposures, standard errors and effects, other than 0: squares and ratios of two stay numbers. Beyond it
+no unit of measurement is meant, and floats such as 1e-320 have lost their digits. Counts and trials end at 2^53."""
+
+
 @dataclass(frozen=True)
 class Words:
     """What people call x, what is known, and theta, one and several; `ask_x` and `ask_known` say what to give.
@@ -351,7 +356,7 @@ def whole_numbers_from(least: int, numbers: Floats) -> NDArray[np.bool_]:
 
 
 def positive(numbers: Floats) -> NDArray[np.bool_]:
-    """Which numbers are positive and finite."""
+    """Which numbers are positive and within the bound."""
     with np.errstate(invalid="ignore"):
-        found: NDArray[np.bool_] = (numbers > 0) & (numbers < np.inf)
+        found: NDArray[np.bool_] = (numbers >= SMALLEST) & (numbers <= LARGEST)
         return found

@@ -55,7 +55,8 @@ class Binomial(Channel):
         ),
         trend=(
             "units with more trials have {direction} probabilities: "
-            "the number of trials tells about the unit, so estimates of units with few trials lean the wrong way"
+            "the number of trials tells about the unit, so make it a covariate (--covariates with its column, in "
+            "Python covariates=[...]); without, estimates of units with few trials lean the wrong way"
         ),
         parts=(
             "Trials dealt out at random make independent parts only if the trials of a unit do not go together; "

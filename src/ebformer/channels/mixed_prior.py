@@ -129,15 +129,16 @@ class ConjugateMixture(MixedPrior):
         return np.asarray(logsumexp(logs, axis=-1, b=self._after(x, known)))
 
     def mmse(self, known: float) -> float:
-        """E Var[theta | x], summed over whole numbers x until their marginal is used up."""
-        total, start, size = 0.0, 0.0, 1024
-        while True:
-            x = np.arange(start, start + size)
-            about = np.full(size, known)
-            total += float(np.exp(self.log_marginal(x, about)) @ self.posterior(x, about).variance)
-            if float(self.marginal_cdf(x[-1:], about[-1:])[0]) > 1 - 1e-13:
-                return total
-            start, size = start + size, 2 * size
+        """E Var[theta | x], summed over all x that the prior makes possible."""
+        from ebformer.channels import channels
+
+        channel = next(each for each in channels() if each.conjugate == self.name)
+        low, high = self.law.quantile([1e-15, 1.0 - 1e-15])
+        nodes, total = channel.nodes(float(low), float(high), known), 0.0
+        for x, weight in zip(*(np.array_split(each, -(-each.size // 4096)) for each in nodes), strict=True):
+            about = np.full(x.size, known)
+            total += float((weight * np.exp(self.log_marginal(x, about))) @ self.posterior(x, about).variance)
+        return total
 
     def _after(self, x: Floats, known: Floats) -> Floats:
         """P(part | x), x.shape + (h,)."""

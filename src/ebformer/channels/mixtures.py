@@ -79,7 +79,8 @@ class MixedPosterior(Posterior):
     def quantile(self, q: ArrayLike) -> Floats:
         levels = probabilities(q)
         flat = levels.reshape(-1)
-        found = quantiles(self.matched, lambda theta: summed(self.parts, "below", theta, self.weights), flat)
+        below = lambda theta: summed(self.parts, "below", theta, self.weights)  # noqa: E731
+        found = quantiles(self.matched, self.parts, below, flat)
         return found.reshape(found.shape[:-1] + levels.shape)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
@@ -136,10 +137,10 @@ class ContinuousMixedPredictive(MixedPredictive):
         levels = probabilities(q)
         family: Any = self.parts
         near = family.matching(*mean_and_variance(self.parts, self.weights))
-        return quantiles(near, self._below, levels.reshape(-1)).reshape(self._units + levels.shape)
+        return quantiles(near, self.parts, self._below, levels.reshape(-1)).reshape(self._units + levels.shape)
 
 
-def quantiles(law: Any, cdf: Callable[[Floats], Floats], levels: Floats) -> Floats:
+def quantiles(law: Any, parts: ClosedForm, cdf: Callable[[Floats], Floats], levels: Floats) -> Floats:
     """Where the cdf of a mixture reaches each level [q], in the shape x.shape + (q,), from a law that is near it.
 
     The law is the parts' own with the mixture's mean and variance: on the scale z on which it is standard normal the
@@ -175,4 +176,18 @@ def quantiles(law: Any, cdf: Callable[[Floats], Floats], levels: Floats) -> Floa
             low, high = np.where(left, middle, low), np.where(left, high, middle)
         found = at(middle)
     ends = near.inverse(levels)
-    return np.where((levels == 0) | (levels == 1), ends, found)
+    found = np.where((levels == 0) | (levels == 1), ends, found)
+    lost = ~np.isfinite(found) & (levels > 0) & (levels < 1)
+    return np.where(lost, _between(parts, cdf, levels), found) if lost.any() else found
+
+
+def _between(parts: ClosedForm, cdf: Callable[[Floats], Floats], levels: Floats) -> Floats:
+    """The same by halves: for parts of which some are wider than others by more digits than a number has."""
+    law: Any = type(parts)(*(parameter[..., None, :] for parameter in parts.parameters()))
+    each = law.inverse(levels[:, None])  # a quantile of a mixture lies between its parts'
+    low, high = each.min(axis=-1), each.max(axis=-1)
+    for _ in range(2 * MOST_STEPS):
+        middle = 0.5 * (low + high)
+        reached = cdf(middle) >= levels
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+    return np.asarray(high)

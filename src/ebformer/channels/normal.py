@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ebformer.channels.base import Advice, Channel, Floats, Parts, Reduced, Symmetry, Words, positive
+from ebformer.channels.base import LARGEST, Advice, Channel, Floats, Parts, Reduced, Symmetry, Words, positive
 
 STEP = 0.125
 """Distance, in standard errors, of the points that stand for a continuum of effects: sums over them are integrals to
@@ -32,8 +32,8 @@ class Normal(Channel):
         knowns="standard errors",
         theta="effect",
         thetas="true effects",
-        ask_x="give finite numbers",
-        ask_known="give positive finite numbers",
+        ask_x="give numbers from -1e50 to 1e50",
+        ask_known="give positive numbers from 1e-50 to 1e50",
         seen="{name} {x} with {unit} {known}",
         scale="its standard error",
     )
@@ -47,7 +47,8 @@ class Normal(Channel):
         misfit="the effects do not look like true effects with normal noise: are some rounded, capped or left out?",
         trend=(
             "units with smaller standard errors have {direction} effects: "
-            "the precision tells about the unit, so estimates of imprecise units lean the wrong way"
+            "the precision tells about the unit, so make it a covariate (--covariates with its column, in Python "
+            "covariates=[...]); without, estimates of imprecise units lean the wrong way"
         ),
         parts=(
             "Noise that is added to split an effect makes independent parts only if the standard errors are right; "
@@ -62,7 +63,9 @@ class Normal(Channel):
     widths = (2.0**-7, 2.0**-5)
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:
-        return np.isfinite(x)
+        with np.errstate(invalid="ignore"):
+            found: NDArray[np.bool_] = (x >= -LARGEST) & (x <= LARGEST)
+            return found
 
     def possible_known(self, known: Floats) -> NDArray[np.bool_]:
         return positive(known)

@@ -50,7 +50,7 @@ class Poisson(Channel):
         theta="rate",
         thetas="rates",
         ask_x="give whole numbers of at least 0",
-        ask_known="give positive finite numbers",
+        ask_known="give positive numbers from 1e-50 to 1e50",
         seen="{x} {name} in {known} {unit}",
     )
     advice = Advice(
@@ -69,7 +69,8 @@ class Poisson(Channel):
         ),
         trend=(
             "units with more exposure have {direction} rates: "
-            "fit units of like exposure apart (a group column), or check what the exposure measures"
+            "the exposure tells about the unit, so make it a covariate (--covariates with its column, in Python "
+            "covariates=[...]), or check what it measures"
         ),
         parts=(
             "Thinning makes the parts of a count independent only if counts are Poisson given the rate; "

@@ -39,7 +39,7 @@ class ZeroTruncated(Channel):
         theta="rate",
         thetas="rates",
         ask_x="give whole numbers of at least 1",
-        ask_known="give positive finite numbers",
+        ask_known="give positive numbers from 1e-50 to 1e50",
         seen=poisson.Poisson.words.seen,
     )
     advice = Advice(
@@ -154,8 +154,9 @@ class ZeroTruncated(Channel):
             return 0.0
         from scipy.optimize import brentq
 
-        highest = mean / float(weight @ known)
-        return float(brentq(lambda theta: float(weight @ self.mean(theta, known)) - mean, 0.0, highest))
+        highest = mean / float(weight @ known) * (1.0 + 1e-9)  # at which the mean is too large, whatever the rounding
+        excess = lambda theta: float(weight @ self.mean(theta, known)) - mean  # noqa: E731
+        return float(brentq(excess, 0.0, highest, xtol=1e-15 * highest))
 
     def about(self, common: float | None) -> str:
         return "" if common == 1.0 else ", with exposure"

@@ -28,11 +28,12 @@ COMMANDS = {
     "demo": "Shrink a published table and write a report to open.",
     "datasets": "List or write the small tables that ship with ebformer.",
     "arena": "Compare methods on simulated priors, where the truth is known.",
+    "floor": "Find the least regret that a simulated world allows.",
     "train": "Pre-train a transformer.",
     "fielddata": "Score methods on real data: hockey, baseball, books, yours.",
     "reproduce": "Rebuild the tables and figures of the paper beside ours.",
 }
-LABORATORY = {"arena", "train", "fielddata", "reproduce"}
+LABORATORY = {"arena", "floor", "train", "fielddata", "reproduce"}
 """Commands that live upstairs."""
 EXTRAS = {
     "matplotlib": "plot",
@@ -131,6 +132,9 @@ def _exit_code(arguments: list[str] | None) -> int:
     except (BrokenPipeError, ClosedPipe):
         _flush_or_give_up()
         return 128 + signal.SIGPIPE
+    except MemoryError:
+        click.echo("ebformer: there is not enough memory for this: give it more, or fewer rows", err=True)
+        return 1
     except OSError as error:
         click.echo(f"ebformer: {error.filename or 'the system'}: {error.strerror or error}", err=True)
         _flush_or_give_up()

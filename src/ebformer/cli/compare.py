@@ -57,7 +57,7 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
                 "risk": score.risk,
                 "log score": score.log_score,
                 "excess": None if isnan(score.excess) else score.excess,
-                "standard error": None if isnan(score.excess) else score.excess_se,
+                "standard error": None if isnan(score.excess_se) else score.excess_se,
                 "first": score.first,
             }
             for score in taking_part

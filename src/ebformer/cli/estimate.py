@@ -24,6 +24,7 @@ SHOWN = 20
 @options.columns
 @options.look
 @options.fitting
+@options.covariates
 @options.answers
 @options.label
 @click.option("--save", metavar="RULE.json", help="Keep the fit, for `ebformer apply`.")
@@ -54,6 +55,7 @@ def command(
       ebformer estimate studies.csv --effect difference --se error --above 0 -o effects.csv
       ebformer estimate genes.csv --effect z --se 1 -o means.csv
       ebformer estimate districts.csv --count cases --exposure expected --above 1 -o ratios.csv
+      ebformer estimate players.csv --count goals --exposure games --covariates position,age,games -o expected.csv
       ebformer estimate claims.parquet --count claims --group region --pool --top 10 -o ranked.parquet
       ebformer estimate counties.csv --count deaths --exposure births --group county --neighbours borders.csv -o map.csv
       cat words.tsv | ebformer estimate - --count n --future 10 > predicted.tsv
@@ -61,7 +63,7 @@ def command(
     from ebformer.errors import InputError
     from ebformer.estimators.catalogue import default_method, find
     from ebformer.tables.files import check_folder, check_output, open_table
-    from ebformer.tables.remarks import about_groups
+    from ebformer.tables.remarks import about_covariates, about_groups
     from ebformer.tables.shrink import shrink_table
 
     chosen, near = None if method is None else find(method), options.pairs_in(neighbours)
@@ -79,9 +81,10 @@ def command(
         seen = shrunken.observations.keys.rows
         said = [
             f"{options.counted(int(seen.sum()), 'row')}, {options.counted(seen.size, 'distinct observation')}, "
-            f"method {estimator.name}",
+            f"method {next(iter(shrunken.fit.rules.values())).method}",
             *shrunken.meanings,
             *about_groups(shrunken.fit),
+            *about_covariates(shrunken.fit),
             *shrunken.remarks,
             *[f"model check: {sentence}" for sentence in shrunken.model_check],
         ]

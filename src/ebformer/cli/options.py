@@ -14,6 +14,7 @@ import click
 from ebformer.cli import terminal
 
 if TYPE_CHECKING:
+    from ebformer.regression import Kind
     from ebformer.tables.columns import Columns, Missing
     from ebformer.tables.files import TableFile
 
@@ -34,6 +35,8 @@ class NamedColumns:
     unit: str | None = None
     look: str | None = None
     missing: Missing = "error"
+    covariates: str | None = None
+    regression: Kind = "trees"
 
     def or_those_of(self, columns: Columns) -> NamedColumns:
         """These, and where nothing is named the columns of a fit."""
@@ -41,11 +44,14 @@ class NamedColumns:
         sign = dict([channel.sign] if channel.sign else [])
         known = {channel.keyword: None if columns.known is None else str(columns.known)}
         of_fit = {channel.column: columns.x, "group": columns.group, "unit": columns.unit} | known | sign
+        if columns.covariates is not None:  # a saved fit finds them by their names
+            of_fit |= {"covariates": ",".join(columns.covariates.names)}
         named = {name: text for name, text in asdict(self).items() if text is not None}
         return NamedColumns(**(of_fit | named))
 
     def found_in(self, file: TableFile, future: str | float | None = None) -> Columns:
         """The columns named; without any, the only column that can hold counts, which is then said aloud."""
+        from ebformer.covariates import Covariates
         from ebformer.errors import InputError
         from ebformer.tables.columns import NO_ROWS, Columns, check_unambiguous, only_count_column
 
@@ -59,7 +65,8 @@ class NamedColumns:
                 raise InputError(NO_ROWS)
             count = only_count_column(candidates, file.table.names)
             say(f"reading counts from column {count!r}")
-        columns = Columns.named(count, self.effect, self.group, self.unit, self.look, zeros=self.zeros, **words)
+        told = None if self.covariates is None else Covariates(tuple(comma_separated(self.covariates)), self.regression)
+        columns = Columns.named(count, self.effect, self.group, self.unit, self.look, told, zeros=self.zeros, **words)
         named = [columns.role(role) for role in columns.roles] + [future if isinstance(future, str) else None]
         check_unambiguous(named, file.header)
         return columns
@@ -194,6 +201,23 @@ fitting = _options(
 )
 """--group, --pool, --neighbours and --method."""
 
+covariates = _options(
+    click.option(
+        "--covariates",
+        metavar="COLUMNS",
+        help="Columns that tell about the rate, such as age,position: rates are pulled towards what these let expect "
+        "of each row. Adds expected.",
+    ),
+    click.option(
+        "--regression",
+        type=click.Choice(["trees", "linear"]),
+        default="trees",
+        show_default=True,
+        help="How covariates tell: by boosted trees, or by a line.",
+    ),
+)
+"""--covariates and --regression, of `named`."""
+
 _interval = click.option(
     "--interval",
     metavar="LEVEL",
@@ -312,10 +336,12 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def ask(question: str) -> None:
-    """Ask on a terminal and stop unless the answer is yes; elsewhere nobody could answer, and the work goes on."""
+def ask(plan: str) -> None:
+    """Tell what will take its time; on a terminal, stop unless it is meant."""
     if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
-        click.confirm(f"ebformer: {question}", abort=True, err=True)
+        click.confirm(f"ebformer: {plan}: go on?", abort=True, err=True)
+    else:
+        say(plan)
 
 
 def say(sentence: str) -> None:

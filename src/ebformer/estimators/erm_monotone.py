@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ebformer.channels.base import LARGEST
 from ebformer.distributions import Floats
 from ebformer.estimators.base import Estimator
 from ebformer.rule import CurveRule
+from ebformer.saved import vector
 from ebformer.tally import Tally
 
 
@@ -81,4 +83,7 @@ class StepRule(CurveRule):
 
     @classmethod
     def _from_content(cls, content: dict[str, Any], **common: Any) -> StepRule:
-        return cls(knots=np.array(content["knots"], np.int64), levels=np.array(content["levels"], float), **common)
+        knots, levels = vector(content["knots"], 0.0, 2.0**53), vector(content["levels"], 0.0, LARGEST)
+        if knots.size != levels.size or np.any(np.diff(knots) <= 0) or np.any(knots != np.floor(knots)):
+            raise ValueError("its knots")
+        return cls(knots=knots.astype(np.int64), levels=levels, **common)

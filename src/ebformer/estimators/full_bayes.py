@@ -126,8 +126,10 @@ class _Rows:
         """Go to the likeliest place at this spread and find the standard deviation there; the height of the row."""
         for _ in range(MOST_STEPS):
             below, here, above = self.values(np.array([-1, 0, 1]), log_spread).tolist()
+            if not np.isfinite(below + here + above):  # so far out that a likelihood is 0: there is nothing to climb
+                break
             slope, bend = 0.5 * (above - below), above - 2.0 * here + below  # per step
-            step, width = (-slope / bend, (-bend) ** -0.5) if bend < 0 else (np.inf * np.sign(slope), 2.0)
+            step, width = (-slope / bend, (-bend) ** -0.5) if bend < 0 else (2.0 * np.sign(slope), 2.0)
             step, width = float(np.clip(step, -2.0, 2.0)), float(np.clip(width, 0.25, 2.0))
             self.place, before = self.place + step * self.width, self.width
             self.width = min(self.widest, width * self.width)

@@ -39,7 +39,7 @@ class NetworkRule(CurveRule):
     """[u], at `bare.values`."""
     precision: Precision = "float32"
     excess: float = 0.0
-    """What is taken off the answers of the network, none falling below 0: `excess_over_mean`."""
+    """What is taken off the answers of the network, or added where negative: `excess_over_mean`."""
 
     @classmethod
     def of(
@@ -90,29 +90,39 @@ def _rates(
     weights: Weights[Architecture], tally: Tally, at: NDArray[np.int64] | None, precision: Precision, name: str
 ) -> Floats:
     """The network's estimates as rates: the GELU output of the linear embedding dips to -0.17, which no rate does."""
-    return np.maximum(estimate(weights, tally, at, precision, name), 0.0)
+    rates = np.maximum(estimate(weights, tally, at, precision, name), 0.0)
+    if not np.isfinite(rates).all():
+        raise WeightsError(f"{name} answers with what is no number: its weights are not those of a trained network")
+    return rates
 
 
 def excess_over_mean(rates: Floats, tally: Tally) -> float:
-    """The least d >= 0 for which the mean m of max(rates - d, 0) is no larger than the mean count c allows.
+    """The d nearest to 0 for which the mean m of max(rates - d, 0) is one that the mean count c allows.
 
     Whatever the prior, E theta_G(x) = E x, and E (x - theta_G(x))^2 <= E (x - theta)^2 = E x since theta_G(x) is a
     conditional mean. So for n Bayes estimates (m - c)^2 <= 3 m / n, but for chance. After n zeros this is the rule of
     three, m <= 3 / n; a network that was trained on larger rates, and reads n up to a point only, does not know it.
     Of all estimates with such a mean, max(rates - d, 0) are the nearest in mean square: a projection onto a convex set,
-    so nearer than before to all Bayes estimates in it.
+    so nearer than before to all Bayes estimates in it. Beyond the counts that a network was trained for its estimates
+    may be too low on the whole: then d is negative.
 
     >>> round(0.03 - excess_over_mean(np.array([0.03]), Tally([0], [10**6])), 12)
     3e-06
     >>> excess_over_mean(np.array([1.1, 2.9]), Tally([1, 3], [50, 50]))
     0.0
+    >>> round(excess_over_mean(np.array([800.0]), Tally([1000], [300])), 3)
+    -196.843
     """
     n, c = tally.n, float(tally.multiplicity @ tally.values) / tally.n
     most = c + 1.5 / n + np.sqrt(3.0 / n * (c + 0.75 / n))
     order = np.argsort(-rates)
     units = tally.multiplicity[order]
     # The mean of max(rates - d, 0) is the largest, over k, sum of (rates - d) units / n over the k highest rates.
-    return max(0.0, float(np.max((np.cumsum(units * rates[order]) - n * most) / np.cumsum(units))))
+    total = np.cumsum(units * rates[order])
+    least = 2.0 * c + 3.0 / n - most
+    if total[-1] < n * least:
+        return float(total[-1] / n - least)
+    return max(0.0, float(np.max((total - n * most) / np.cumsum(units))))
 
 
 @dataclass(frozen=True)
@@ -120,8 +130,9 @@ class Pretrained(Estimator):
     """A network that was pre-trained on synthetic worlds: shipped ones go by their name in the zoo.
 
     Beyond the counts and sample sizes it was trained for it still answers, with an `OutsideTrainingRange` warning.
-    Where its mean estimate is larger than the mean count allows, all estimates fall by as much as that takes
-    (`excess_over_mean`); this is rare unless events are. Nothing makes a network monotone in x.
+    Where its mean estimate is one that the mean count does not allow, all estimates move by as much as that takes
+    (`excess_over_mean`); this is rare unless events are, or counts are beyond that range. Nothing makes a network
+    monotone in x.
 
     >>> rule = Pretrained("T24r")(Tally([0, 1, 2, 3], [600, 250, 100, 50]))
     >>> bool(0 < rule(0) < rule(3) < 3), rule([0, 40]).shape

@@ -23,6 +23,8 @@ from ebformer.networks.config import Config
 FORMAT, VERSION = "ebformer", 1
 LARGEST_FILE = 2**30
 """Bytes. The networks here stay below ten megabytes; a larger file is refused before it is read."""
+LARGEST_WEIGHT = 1e4
+"""Those of trained networks stay below ten; products of absurd ones would overflow."""
 LARGEST_SETTING = 4096
 """A whole number in a config beyond this would only serve to exhaust memory while the arrays are being listed."""
 
@@ -66,8 +68,8 @@ class Weights(Generic[C]):
                 raise WeightsError(f"array {name} has shape {array.shape}, but the config asks for {shape}")
             if array.dtype.type not in self.dtypes:
                 raise WeightsError(f"array {name} has type {array.dtype}, but weights are float32 or float64")
-            if not np.isfinite(array).all():
-                raise WeightsError(f"array {name} holds a number that is not finite")
+            if not bool(np.all(np.abs(array) <= LARGEST_WEIGHT)):
+                raise WeightsError(f"array {name} holds a number that is not finite, or beyond {LARGEST_WEIGHT:g}")
         self.trained_range("x"), self.trained_range("n")
 
     def trained_range(self, name: Literal["x", "n"]) -> tuple[float, float]:

@@ -33,7 +33,7 @@ class Heading:
 def headings(reader: Reader, units: Units, with_others: bool) -> list[Heading]:
     """All columns in their order: label, raw, estimate, interval, next, probabilities, what was seen, the rest."""
     table = reader.table
-    columns, wanted, answers = table.fit.columns, table.fit.settled(table.wanted), units.answers
+    columns, wanted, answers = table.observations.columns, table.fit.settled(table.wanted), units.answers
     words, level = columns.channel.words, percent(wanted.level)
     known, group = columns.role("known"), columns.group
     found = [Heading(reader.label or "unit", [Column(reader.label or "unit", units.names, False)], "label")]

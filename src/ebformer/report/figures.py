@@ -46,7 +46,7 @@ class Figures:
 
     def shown(self) -> list[Figure]:
         found = [self._shrinkage(), *self._spread(), self._leaders()]
-        found += [self._groups()] if self.table.fit.columns.group is not None else []
+        found += [self._groups()] if self.table.observations.columns.group is not None else []
         found += [self._prediction()] if "predicted" in self.units.answers else []
         return found + ([self._map(self.areas)] if self.areas is not None else [])
 
@@ -63,8 +63,8 @@ class Figures:
         """What holds raw and estimated thetas, of all units or of some."""
         raw, estimate, _ = self._points
         raw, estimate = raw[shown], estimate[shown]
-        lowest = self.table.fit.columns.channel.domain[0]
-        whole = self.table.fit.columns.channel.whole
+        lowest = self.table.observations.columns.channel.domain[0]
+        whole = self.table.observations.columns.channel.whole
         return Scale.of(
             np.append(raw, estimate), bulk=estimate if whole else raw, floor=lowest if np.isfinite(lowest) else None
         )
@@ -89,7 +89,7 @@ class Figures:
                 return []
             prior = rule.prior if per is None else rule.prior.scaled(per)
             priors.append((prior, float(sum(tallies[group].n for group in groups))))
-        words = self.table.fit.columns.channel.words
+        words = self.table.observations.columns.channel.words
         bulk = raw <= np.quantile(raw, BULK, weights=units, method="inverted_cdf")
         drawn = pictures.spread(raw, units, priors, self._scale(bulk), self.answer.unit)
         caption = f"Raw values are spread more widely than the {words.thetas} behind them: luck spreads them further."
@@ -100,7 +100,7 @@ class Figures:
 
         Units that show the same are one line where they would fill an end.
         """
-        units, columns = self.units, self.table.fit.columns
+        units, columns = self.units, self.table.observations.columns
         answered = int(np.isfinite(units.estimate).sum())
         highest = min(max(highest, min(self.table.wanted.top or 0, 30)), answered)
         top = _without_crowds(range(answered), units, columns, highest)
@@ -133,7 +133,7 @@ class Figures:
 
     def _groups(self) -> Figure:
         """The mean estimate of every group, and where the middle 80 % of its units lie."""
-        of, group_column = self.table.observations, self.table.fit.columns.group
+        of, group_column = self.table.observations, self.table.observations.columns.group
         names, group = of.groups
         rows, estimate = of.keys.rows.astype(np.float64), np.asarray(self.answer.column("estimate"))
         sizes = np.bincount(group, weights=rows)
@@ -160,7 +160,7 @@ class Figures:
 
     def _prediction(self) -> Figure:
         units, answers, wanted = self.units, self.units.answers, self.table.wanted
-        columns, one_for_all = self.table.fit.columns, not isinstance(wanted.future, str)
+        columns, one_for_all = self.table.observations.columns, not isinstance(wanted.future, str)
         times = np.nan  # where every unit has its own future, there is no raw number to set beside the next
         if one_for_all:
             times = float(wanted.future or 1.0) / (wanted.per or 1.0) if columns.channel.whole else 1.0
@@ -215,7 +215,7 @@ class Figures:
             found.append(Figure("pit", "Probability integral transform", fit_pictures.transform(fitted), flat))
         able = [score for score in self.scores if score.refusal is None and np.isfinite(score.excess)]
         if len(able) > 1:
-            channel, best = table.fit.columns.channel, able[0]
+            channel, best = table.observations.columns.channel, able[0]
             parts = f"held-out parts of these {channel.words.xs}"
             told.append(f"{best.method} predicts {parts} best{margin(self.scores)}. {channel.advice.parts}")
             entries = [

@@ -94,7 +94,7 @@ class Reader:
     @classmethod
     def of(cls, table: Shrunken, label: str | None = None, key: str | None = None) -> Reader:
         """One that finds the label, where none is given, and the other columns by a look at some rows."""
-        columns = table.fit.columns
+        columns = table.observations.columns
         found = DuckTable(table.rows).ask(f"SELECT * FROM ebformer_given LIMIT {SAMPLE}")
         rows = [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
         taken = {columns.x, columns.role("known"), columns.group, *table.answers}
@@ -107,7 +107,7 @@ class Reader:
 
         An order may name `x`, `known` and `estimate`, of rows with an answer. All are read in one pass over the table.
         """
-        columns, texts = self.table.fit.columns, self._texts
+        columns, texts = self.table.observations.columns, self._texts
         known, names = columns.role("known"), list(self.table.answers)
         estimate = f"answer_{names.index('estimate')}"
         chosen = {
@@ -140,7 +140,9 @@ class Reader:
     def _units(self, found: dict[str, NDArray[Any]], answers: list[str]) -> Units:
         x, known = (np.ma.filled(np.ma.asarray(found[name], np.float64), np.nan) for name in ("x", "known"))
         with np.errstate(all="ignore"):
-            raw = np.where(np.isfinite(x) & np.isfinite(known), self.table.fit.columns.channel.mle(x, known), np.nan)
+            raw = np.where(
+                np.isfinite(x) & np.isfinite(known), self.table.observations.columns.channel.mle(x, known), np.nan
+            )
         texts = {name: _entries(found[f"text_{i}"]) for i, name in enumerate(self._texts)}
         numbers = {
             name: np.ma.filled(np.ma.asarray(found[f"answer_{i}"], np.float64), np.nan)
@@ -151,7 +153,7 @@ class Reader:
 
     @property
     def _texts(self) -> list[str]:
-        group = self.table.fit.columns.group
+        group = self.table.observations.columns.group
         return list(dict.fromkeys(name for name in (group, self.key, *self.others) if name is not None))
 
     def _names(self, labels: list[str], x: Floats, known: Floats, texts: dict[str, list[str]]) -> list[str]:
@@ -159,7 +161,7 @@ class Reader:
         if self.label is not None:
             numbered = bool(labels) and all(map(str.isdecimal, labels[:SAMPLE]))
             return [f"{self.label} {entry}" if numbered else entry or "(no name)" for entry in labels]
-        columns = self.table.fit.columns
+        columns = self.table.observations.columns
         groups = [""] * x.size if columns.group is None else [f"{text}: " for text in texts[columns.group]]
         return [group + seen(columns, a, b) for group, a, b in zip(groups, x, known, strict=True)]
 

@@ -46,7 +46,7 @@ def table_page(
 def _read(reader: Reader) -> tuple[Units, bool, Answer]:
     """The rows of the page, whether they are all of them, and the answer."""
     table = reader.table
-    columns, observations = table.fit.columns, table.observations
+    columns, observations = table.observations.columns, table.observations
     ratio = "x / nullif(known, 0)" if columns.channel.whole else "x"
     whole = int(observations.keys.rows.sum()) + observations.missing <= MOST_ROWS
     orders = [("estimate", MOST_ROWS), ("-estimate", LOWEST), (ratio, 1)]
@@ -84,7 +84,7 @@ class Page:
 
     def document(self, with_others: bool) -> Document:
         table, answer, units = self.table, self.answer, self.units
-        columns = table.fit.columns
+        columns = table.observations.columns
         unit, words = answer.unit, columns.channel.words
         shown = headings(self.reader, units, with_others)
         figures = Figures(units, answer, self.scores, self.areas)
@@ -113,7 +113,7 @@ class Page:
         )
 
     def _sources(self) -> str:
-        columns = self.table.fit.columns
+        columns = self.table.observations.columns
         if self.answer.method == "mle":
             return f"its own {columns.channel.words.x} alone"
         units = "all units" if columns.group is None else f"all units of its {columns.group}"
@@ -133,7 +133,7 @@ class Page:
 
     def _filters(self, shown: Sequence[Heading]) -> list[Filter]:
         """Groups, and columns of few texts."""
-        found, place, group = [], 0, self.table.fit.columns.group
+        found, place, group = [], 0, self.table.observations.columns.group
         for heading in shown:
             column = heading.columns[0]
             entries = sorted(set(column.texts)) if heading.kind in ("text", "other") else []

@@ -81,6 +81,11 @@ class Wanted:
         return Drift.named(self.drift) if isinstance(self.drift, str) else self.drift
 
     @property
+    def number_ahead(self) -> float | None:
+        """What will be known about the next observation of all units alike, if anything."""
+        return None if isinstance(self.future, str) else self.future
+
+    @property
     def ahead(self) -> str:
         """What will be known about the next observation, in words."""
         return f"as in {self.future}" if isinstance(self.future, str) else f"{self.future:g}"
@@ -136,6 +141,8 @@ class Asked:
     """What will be known about the next observation."""
     drift: Drift | None = None
     earlier: Earlier = ()
+    expected: Floats | None = None
+    """What covariates let expect, where there are any."""
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -223,6 +230,14 @@ def _about_bar(column: str, side: Side, meaning: str, probability: Callable[[Ask
     )
 
 
+EXPECTED = Answer(
+    ("expected",),
+    lambda wanted: True,
+    "the {words.theta} to expect by the covariates alone",
+    each=lambda asked, wanted: [asked.expected] if asked.expected is not None else [],
+    in_theta=True,
+)
+"""The first answer where there are covariates."""
 ANSWERS = (
     Answer(
         ("estimate",),

@@ -13,11 +13,12 @@ import numpy as np
 
 from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
+from ebformer.covariates import Covariates
 from ebformer.errors import InputError
 
-Role = Literal["x", "known", "future", "history", "group"]
+Role = Literal["x", "known", "future", "history", "expected", "group"]
 """What a column may hold: the observation, what is known about how it was made and about the next one, the number of
-the unit's history, the name of its group."""
+the unit's history, what its covariates let expect, the name of its group."""
 Missing = Literal["error", "keep", "explain"]
 """What becomes of rows that cannot be used: an error, or rows without answers; `keep` allows for missing entries only,
 `explain` for all, and adds a column that says why."""
@@ -30,8 +31,9 @@ class Columns:
 
     `known` is a column, one number for all rows, or None for the channel's usual one. `unit` names those whose rows are
     to be added up, `future` what will be known of their next observation. With `look` the rows of a unit are looks at
-    it, one after the other; `history` then numbers what was seen before the last (`tables.histories`). The rest of
-    `tables` speaks of roles, and asks here what is known of them.
+    it, one after the other; `history` then numbers what was seen before the last (`tables.histories`). `covariates`
+    tell about theta beside the observation, and `expected` then says what (`tables.expected`). The rest of `tables`
+    speaks of roles, and asks here what is known of them.
 
     >>> Columns("goals", "games").found_in(["name", "goals", "game"])
     Traceback (most recent call last):
@@ -47,6 +49,8 @@ class Columns:
     look: str | None = None
     future: str | None = None
     history: str | None = None
+    covariates: Covariates | None = None
+    expected: str | None = None
 
     @staticmethod
     def named(
@@ -55,6 +59,7 @@ class Columns:
         group: str | None = None,
         unit: str | None = None,
         look: str | None = None,
+        covariates: Covariates | None = None,
         **words: str | float | None,
     ) -> Columns:
         """The columns by the words of users; as everywhere, what is known picks the channel.
@@ -79,7 +84,10 @@ class Columns:
             raise InputError("rows without their zeros cannot be added up: give one row per unit")
         if look is not None and unit is None:
             raise InputError(f"{look!r} says which look at a unit a row is: name the column of units too, as unit")
-        return Columns(cast(str, given[channel.column]), known, group, channel, unit, look)
+        if covariates is not None and (unit is not None or not channel.complete):
+            other = "rows that are added up" if unit is not None else "a table without its zeros"
+            raise InputError(f"covariates are for one row per unit, all units in the table, and not for {other}")
+        return Columns(cast(str, given[channel.column]), known, group, channel, unit, look, covariates=covariates)
 
     @property
     def constant(self) -> float | None:
@@ -90,7 +98,7 @@ class Columns:
         """The column that plays this role."""
         known = self.known if isinstance(self.known, str) else None
         columns: dict[Role, str | None] = {"x": self.x, "known": known, "group": self.group}
-        return (columns | {"future": self.future, "history": self.history})[role]
+        return (columns | {"future": self.future, "history": self.history, "expected": self.expected})[role]
 
     @property
     def roles(self) -> list[Role]:
@@ -108,7 +116,8 @@ class Columns:
     def found_in(self, names: Sequence[str]) -> Columns:
         """These columns, or an `InputError` that names the nearest ones."""
         known = None if isinstance(self.known, float) else self.known
-        others = (known, self.group, self.unit, self.look, self.future)
+        told = () if self.covariates is None else self.covariates.names
+        others = (known, self.group, self.unit, self.look, self.future, *told)
         for name in (self.x, *(other for other in others if other is not None)):
             if isinstance(name, list | tuple):
                 raise InputError(f"{name!r} are several columns: name one, or join them into one first")
@@ -124,6 +133,8 @@ class Columns:
             if role != "x" and self.role(role) == self.x:
                 words = f"the {self.word('x')} and the {self.word(role)}"
                 raise InputError(f"{self.x!r} cannot be both {words}: name two columns")
+        if self.x in told:
+            raise InputError(f"{self.x!r} is what is to be estimated, and cannot be a covariate: leave it out")
         if self.unit is not None and self.unit in (self.x, known):
             raise InputError(f"{self.unit!r} cannot be a number and the unit: name two columns")
         return self
@@ -137,7 +148,7 @@ class Columns:
     @property
     def numbered(self) -> dict[Role, str]:
         """The columns of numbers that rows are told apart by, beside x and what is known."""
-        named: dict[Role, str | None] = {"future": self.future, "history": self.history}
+        named: dict[Role, str | None] = {"future": self.future, "history": self.history, "expected": self.expected}
         return {role: name for role, name in named.items() if name is not None}
 
 
@@ -151,6 +162,11 @@ def check_missing(missing: str) -> None:
     """
     if missing not in get_args(Missing):
         raise InputError(f"missing is {missing!r}: choose error, keep or explain")
+
+
+def about_booleans(name: str) -> InputError:
+    """True and false are no numbers, in whatever kind of table: a file of text could not tell."""
+    return InputError(f"column {name!r} holds true and false, not numbers: write 1 and 0")
 
 
 def check_unambiguous(chosen: Sequence[str | None], header: Sequence[str]) -> None:

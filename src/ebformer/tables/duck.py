@@ -15,17 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.errors import InputError
-from ebformer.tables.columns import Columns, Role
-from ebformer.tables.entries import MISSING_GROUPS, MISSING_NUMBERS, Offender
+from ebformer.tables.columns import Columns, Role, about_booleans
+from ebformer.tables.entries import MISSING_GROUPS, MISSING_NUMBERS, Offender, about_thousands
 from ebformer.tables.keys import common_future, keys, more_keys, totals
-from ebformer.tables.observations import Distinct
+from ebformer.tables.observations import Contents, Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
-NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT|BOOLEAN"
+NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT"
 KINDS = {"i": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN", "O": "VARCHAR"}
 """The types of answers, by the kind of their array."""
 COUNTED = 1_000_000
 """Rows among which names that repeat are looked for."""
+SEVERAL = 100
+"""More columns than this are not judged one by one."""
 JUDGED = 10_000
 """Rows by which it is judged whether a column could hold counts."""
 
@@ -69,6 +71,49 @@ class DuckTable:
             np.asarray(found["rows"], dtype=np.int64),
             {role: _floats(found[f"key_{role}"]) for role in columns.numbered},
         )
+
+    def contents(self, columns: Columns) -> Contents:
+        said = self._said(columns)
+        listed = ", ".join(f"{sql} AS said_{i}" for i, sql in enumerate(said))
+        counted = f"SELECT {listed}, count(*) AS rows FROM ebformer_given AS given GROUP BY ALL ORDER BY ALL"
+        found = self.ask(counted).fetchnumpy()
+        assert columns.covariates is not None
+        x, known, *told = (found[f"said_{i}"] for i in range(len(said)))
+        read = {
+            name: _floats(entries) if self._is_measured(name) else _texts(entries)
+            for name, entries in zip(columns.covariates.names, told, strict=True)
+        }
+        return Contents(_floats(x), _floats(known), read, np.asarray(found["rows"], dtype=np.int64))
+
+    def with_expected(self, columns: Columns, contents: Contents, expected: NDArray[np.float64]) -> DuckTable:
+        assert columns.expected is not None
+        arrays = (contents.x, contents.known, *contents.covariates.values())
+        same = " AND ".join(f"{sql} IS NOT DISTINCT FROM found.said_{i}" for i, sql in enumerate(self._said(columns)))
+        return DuckTable(
+            self.ask(
+                f"SELECT given.*, found.expected::DOUBLE AS {quoted(columns.expected)} "
+                f"FROM ebformer_given AS given LEFT JOIN ebformer_found AS found ON {same}",
+                {f"said_{i}": array for i, array in enumerate(arrays)} | {"expected": expected},
+            ),
+            self.unclear,
+        )
+
+    def _is_measured(self, name: str) -> bool:
+        """Whether a covariate is a number; yes and no are 1 and 0."""
+        return self._is_number(name) or self.types[name] == "BOOLEAN"
+
+    def _said(self, columns: Columns) -> list[str]:
+        """SQL for x, what is known and all covariates; NULL where missing."""
+        assert columns.covariates is not None
+        told = []
+        for name in columns.covariates.names:
+            if re.match("DATE|TIME", self.types[name]):
+                raise InputError(
+                    f"covariate {name!r} holds {self.types[name]}: make it a number first, such as the year"
+                )
+            entry = f"given.{quoted(name)}"
+            told.append(f"nullif({entry}::DOUBLE, 'nan')" if self._is_measured(name) else f"{entry}::VARCHAR")
+        return [*(f"nullif({sql}, 'nan')" for sql in (self.number(columns.x), self._known(columns))), *told]
 
     def variety(self, columns: Columns, role: Role, limit: int) -> int:
         name = columns.role(role)
@@ -136,6 +181,8 @@ class DuckTable:
         unclear = list(self.unclear)  # to be refused in a sentence of their own
         numeric = [name for name in self.names if self._is_number(name) or self.types[name] == "VARCHAR"]
         numeric = [name for name in numeric if name not in unclear]
+        if len(numeric) > SEVERAL:
+            raise InputError(f"any of {len(numeric):,} columns could hold the counts: name one with --count")
         if not numeric:
             return unclear
         judged = ", ".join(
@@ -168,13 +215,12 @@ class DuckTable:
         column = f"given.{quoted(name)}"
         if self._is_number(name):
             return f"nullif({column}::DOUBLE, 'nan')"
+        if self.types[name] == "BOOLEAN":
+            raise about_booleans(name)
         if self.types[name] != "VARCHAR":
             raise InputError(f"column {name!r} holds {self.types[name]}, not numbers: name another column")
         if name in self.unclear:
-            raise InputError(
-                f"{name} has entries like {self.unclear[name]!r}, which may mean thousands: "
-                "remove the thousands separators, or end decimals in one more 0"
-            )
+            raise InputError(about_thousands(name, self.unclear[name]))
         return unless_missing(MISSING_NUMBERS, column, f"coalesce(try_cast({column} AS DOUBLE), '-inf'::DOUBLE)")
 
 

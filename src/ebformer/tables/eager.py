@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -10,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
-from ebformer.tables.columns import Columns, Role
+from ebformer.errors import InputError
+from ebformer.tables.columns import Columns, Role, about_booleans
 from ebformer.tables.entries import MISSING_GROUPS, Offender, means_missing
 from ebformer.tables.keys import keys, more_keys
-from ebformer.tables.observations import Distinct, numbered
+from ebformer.tables.observations import Contents, Distinct, numbered
 
 
 class EagerTable:
@@ -81,6 +83,18 @@ class EagerTable:
         made.lazy = self.lazy
         return made
 
+    def contents(self, columns: Columns) -> Contents:
+        assert columns.covariates is not None
+        shown = self._shown(replace(columns, expected=None), 0.0)
+        told = {name: self._entries(name) for name in columns.covariates.names}
+        return Contents(shown.x, shown.known, told, shown.rows)
+
+    def with_expected(self, columns: Columns, contents: Contents, expected: NDArray[np.float64]) -> EagerTable:
+        assert columns.expected is not None
+        made = EagerTable(self.frame.with_columns(self._column(columns.expected, expected, np.arange(expected.size))))
+        made.lazy = self.lazy
+        return made
+
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         at = np.flatnonzero(self._which(columns, width, shown) >= 0)
         if at.size == 0:
@@ -88,7 +102,7 @@ class EagerTable:
         name = columns.role(role)
         assert name is not None
         entry = self.frame[name][int(at[0])]
-        if isinstance(entry, int) and np.isinf(_number(entry)):
+        if type(entry) is int and np.isinf(_number(entry)):
             entry = _number(entry)  # hundreds of digits would tell a reader no more
         return Offender(entry, int(at[0]) + 1, at.size)
 
@@ -129,8 +143,19 @@ class EagerTable:
         one_each, more = np.broadcast_to(np.int64(1), x.shape), more_keys(columns, self._numbers, width)
         return Distinct(group, *keys(columns.channel, x, known, width), one_each, more)
 
+    def _entries(self, name: str) -> NDArray[Any]:
+        """A covariate: numbers, or text."""
+        kind = self.frame[name].dtype
+        if kind.is_temporal():
+            raise InputError(f"covariate {name!r} holds {kind}: make it a number first, such as the year")
+        if kind == nw.Boolean():
+            return np.array([np.nan if entry is None else float(entry) for entry in self.frame[name].to_list()])
+        return self._numbers(name) if kind.is_numeric() else self.texts(name)
+
     def _numbers(self, name: str) -> NDArray[np.float64]:
         column = self.frame[name]
+        if column.dtype == nw.Boolean():
+            raise about_booleans(name)
         if column.dtype.is_numeric() and not column.dtype.is_decimal() and column.null_count() == 0:
             return np.asarray(column.to_numpy(), dtype=np.float64)
         entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
@@ -153,6 +178,8 @@ def _number(entry: Any) -> float:
     """
     if isinstance(entry, str) and means_missing(entry):
         return np.nan
+    if isinstance(entry, bool | np.bool_):  # as in a file, where true is text
+        return -np.inf
     try:
         return float(entry)
     except OverflowError:

@@ -41,12 +41,20 @@ def complaint(columns: Columns, role: Role, offender: Offender) -> InputError:
     >>> print(complaint(Columns("x"), "x", Offender("1,234")))
     x is '1,234': write numbers with a decimal point, or between semicolons all with a comma, no thousands separators
     >>> print(complaint(Columns("goals", "games"), "known", Offender(-1, 7, 42)))
-    row 7: games is -1: give positive finite numbers, so correct or drop that row (and 41 more rows)
+    row 7: games is -1: give positive numbers from 1e-50 to 1e50, so correct or drop that row (and 41 more rows)
     """
     where = "" if offender.row is None else f"row {offender.row}: "
     others = offender.rows - 1
     more = f" (and {others:,} more row{'s' if others > 1 else ''})" if others else ""
     return InputError(f"{where}{columns.role(role)} is {_trouble(columns.channel, role, offender.value)}{more}")
+
+
+def about_thousands(name: str, entry: str) -> str:
+    """A column whose numbers may all have thousands separators."""
+    return (
+        f"{name} has entries like {entry!r}, which may mean thousands: "
+        "remove the thousands separators, or end decimals in one more 0"
+    )
 
 
 def reason(columns: Columns, role: Role, missing: bool) -> str:

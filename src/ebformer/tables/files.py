@@ -21,13 +21,14 @@ from pathlib import Path
 import duckdb
 
 from ebformer.atomic import replacing
-from ebformer.errors import InputError
+from ebformer.errors import EbformerError, InputError
 from ebformer.tables.columns import Columns
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.interrupts import copy_interruptibly, run_interruptibly
 from ebformer.tables.sql import literal, quoted
 from ebformer.tables.text_files import (
     about_bad_rows,
+    check_kind,
     decimal_marks,
     distinct_names,
     first_line,
@@ -36,8 +37,6 @@ from ebformer.tables.text_files import (
 )
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": None, ".pq": None}
-PACKED = {b"(\xb5/\xfd": "zstd", b"\xfd7zX": "xz", b"BZh": "bzip2"}
-"""The first bytes of what is read only after `zstd -dc` and the like."""
 MEMORY = "2GB"
 """What DuckDB may hold in memory before it spills to disk."""
 
@@ -142,6 +141,8 @@ def open_table(path: str) -> Iterator[TableFile]:
         with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": folder}) as connection:
             with suppress(duckdb.CatalogException):  # before DuckDB 2 no threads wrote in the background
                 connection.execute("SET async_threads = 0")  # interrupted, they may wait for each other for ever
+            # No extension is fetched or loaded: nothing speaks http or s3, and what is named here is all it opens.
+            connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
             connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             # Rows stay on the streaming side of the join, whatever the optimiser thinks of their number.
             connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
@@ -151,10 +152,12 @@ def open_table(path: str) -> Iterator[TableFile]:
                 raise InputError(f"{name}: {first_line(error)}") from error
             except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
                 raise InputError(about_bad_rows(name, str(error))) from error
-            except (RuntimeError, duckdb.Error) as error:
-                if "interrupt" in str(error).lower():  # what DuckDB makes of Ctrl-C, by version
-                    raise KeyboardInterrupt from error
+            except EbformerError:
                 raise
+            except (RuntimeError, duckdb.Error, UnicodeDecodeError) as error:  # by version and by what is damaged
+                if "interrupt" in str(error).lower():  # what DuckDB makes of Ctrl-C
+                    raise KeyboardInterrupt from error
+                raise InputError(f"{name} cannot be read, it seems to be damaged: {first_line(error)}") from error
 
 
 def check_input(path: str) -> None:
@@ -196,15 +199,7 @@ def check_folder(path: str) -> None:
 def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> TableFile:
     with open(path, "rb") as opened:
         magic = opened.read(4)
-    if not magic:
-        raise InputError(f"{name} is empty: give a table with a header and at least one row")
-    if magic in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"):  # the first bytes of .xlsx and .ods, and of .xls
-        raise InputError(f"{name} is a workbook or an archive, not a table: save the sheet as CSV")
-    if magic[:1] == b"{" or magic[:2] == b"[{":
-        raise InputError(f"{name} is JSON: write the table as CSV or Parquet")
-    for first_bytes, program in PACKED.items():
-        if magic.startswith(first_bytes):
-            raise InputError(f"{name} is packed: unpack it first, as `{program} -dc FILE | ebformer ... -` does")
+    check_kind(magic, name)
     # The columns are those of the file: from a folder like year=2024 DuckDB would add or replace one.
     file = f"{literal(glob.escape(path))}, hive_partitioning = false"
     if magic == b"PAR1":

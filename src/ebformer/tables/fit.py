@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from ebformer.atomic import replacing
 from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
+from ebformer.channels import channel_named
+from ebformer.covariates import Expectation, around_expectations, shifted
 from ebformer.errors import EbformerError, InputError
 from ebformer.pooling import pool as pool_groups
 from ebformer.pooling import side_by_side
 from ebformer.rule import Rule
-from ebformer.tables.answers import Answer, Asked, Wanted, asked_for
+from ebformer.tables.answers import EXPECTED, Answer, Asked, Wanted, asked_for
 from ebformer.tables.columns import Columns, Missing, first_few
-from ebformer.tables.observations import Observations, observe
+from ebformer.tables.observations import Observations, observe, units_of
 from ebformer.tally import Tally
 
 if TYPE_CHECKING:
@@ -67,6 +69,8 @@ class Fit:
     """The share of the spread that lies between pooled groups; None where each was fitted by itself."""
     neighbours: tuple[tuple[str, str], ...] | None = field(default=None, repr=False)
     """Pairs of groups that lie side by side, where such are known."""
+    expectation: Expectation | None = field(default=None, repr=False, compare=False)
+    """What covariates let expect; the rules are then of deviations from it."""
 
     @cached_property
     def shared(self) -> list[tuple[Rule, list[str | None]]]:
@@ -100,7 +104,8 @@ class Fit:
 
     def asked_for(self, wanted: Wanted) -> list[Answer]:
         """The answers to what is wanted, once it is `settled`."""
-        return asked_for(wanted, all(rule.prior is not None for rule in self.rules.values()))
+        found = asked_for(wanted, all(rule.prior is not None for rule in self.rules.values()))
+        return found if self.expectation is None else [EXPECTED, *found]
 
     def answers(
         self, observations: Observations, wanted: Wanted, histories: Histories | None = None
@@ -119,9 +124,10 @@ class Fit:
         among = any(answer.all for answer in answers)
         blocks = []
         for rule, at in asked.blocks():
-            ahead = wanted.future if future is None else future[at]
+            ahead = future[at] if future is not None else wanted.number_ahead
             earlier = () if history is None or histories is None else histories.earlier(history[at])
-            block = Asked(rule, x[at], known[at], ahead, wanted.moving, earlier)
+            told = None if observations.expected is None else observations.expected[asked.first][at]
+            block = Asked(rule, x[at], known[at], ahead, wanted.moving, earlier, told)
             for answer in answers:
                 if answer.each is not None:
                     for name, values in zip(answer.columns, answer.each(block, wanted), strict=True):
@@ -142,6 +148,8 @@ class Fit:
     @cached_property
     def mean(self) -> float:
         """That of all fitted units together, as their observations tell it (`Tally.mean`)."""
+        if self.expectation is not None:
+            return self.expectation.mean
         if self.tally is None:
             raise InputError("the fit was saved without its units, so it has no mean: give a number, or fit them anew")
         return self.tally.mean
@@ -184,6 +192,10 @@ class Fit:
             number |= dict.fromkeys(new, len(rules))
             rules.append(self.pooled)
         rule = np.array([number[name] for name in names], dtype=np.intp)[group]
+        if (told := observations.expected) is not None:  # units of which the same is expected have a prior of their own
+            kinds, among = distinct_rows(rule, told)
+            rules = [shifted(rules[rule[i]], float(told[i])) for i in kinds.tolist()]
+            rule = among
         more = observations.future, observations.history
         first, which = distinct_rows(rule, observations.x, observations.known, *more)
         return Questions(rules, np.bincount(rule[first], minlength=len(rules)), first, which)
@@ -225,12 +237,14 @@ class Fit:
         """
         from ebformer.tables.frames import source_of
 
-        return self.with_units(observe(source_of(frame), self.columns, "explain"))
+        return self.with_units(observe(*units_of(source_of(frame), self.columns, "explain"), "explain"))
 
     def with_units(self, observations: Observations) -> Fit:
         """The fit of all units so far and of these."""
         from ebformer.estimators.catalogue import find
 
+        if self.expectation is not None:
+            raise InputError("what covariates tell is learnt from all units at once: fit old and new rows together")
         method = self.method or find(next(iter(self.rules.values())).method)
         seen: dict[str | None, Tally] = {}
         for group, rule in self.rules.items():
@@ -273,24 +287,58 @@ def fit_table(
     method: Callable[[Tally], Rule],
     pool: bool = False,
     neighbours: Sequence[tuple[str, str]] | None = None,
+    named: Columns | None = None,
+    expectation: Expectation | None = None,
 ) -> Fit:
     """Fit every group by itself, or all with priors around a common one; groups with the same tally share one rule.
 
-    Observations are binned for the fit where there are more than `FIT_LIMIT`. `neighbours` are pairs of groups.
+    Observations are binned for the fit where there are more than `FIT_LIMIT`. `neighbours` are pairs of groups. The fit
+    keeps the columns as they were `named`, with the unit whose rows were added up, so that it adds up new rows too.
+    With an `expectation`, rules are of deviations from what the observations say to expect.
     """
     if observations.keys.rows.size == 0:
         raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
     # What is to be predicted, and from what, is asked anew of each table.
-    columns = replace(observations.columns, future=None, history=None)
+    columns = replace(named or observations.columns, future=None, history=None, expected=None)
+    if expectation is not None and columns.channel.name == "binomial":
+        if pool or neighbours is not None:
+            raise InputError("proportions with covariates are not pooled: name the group as a covariate instead")
+        _check_method_of_proportions(method)
+        return Fit(columns, _around_expectations(observations), expectation=expectation)
     if neighbours is not None:
         alone = [(tally, [name]) for name, tally in observations.tallies().items()]
-        return _pooled(columns, alone, method, neighbours)
+        return _pooled(columns, alone, method, neighbours, expectation)
     if pool:
-        return _pooled(columns, observations.distinct_tallies, method)
+        return _pooled(columns, observations.distinct_tallies, method, None, expectation)
     rules: dict[str | None, Rule] = {}
     for tally, groups in observations.distinct_tallies:
         rules |= dict.fromkeys(groups, method(coarsened(tally)))
-    return Fit(columns, {name: rules[name] for name in observations.groups[0]}, method)
+    of_groups = {name: rules[name] for name in observations.groups[0] if name in rules}
+    return Fit(columns, of_groups, method, expectation=expectation)
+
+
+def _check_method_of_proportions(method: Callable[[Tally], Rule]) -> None:
+    from ebformer.estimators.catalogue import default_method
+
+    name = getattr(method, "name", None)
+    if name != default_method(channel_named("binomial")):
+        raise InputError(
+            f"proportions with covariates have betas around what is expected for a prior, which {name} does not fit: "
+            "name no method"
+        )
+
+
+def _around_expectations(observations: Observations) -> dict[str | None, Rule]:
+    """The rules of proportions around what is expected of each unit, group by group."""
+    assert observations.expected is not None
+    names, group = observations.groups
+    rules: dict[str | None, Rule] = {}
+    for i, name in enumerate(names):
+        at = np.flatnonzero((group == i) & (observations.known > 0))
+        if at.size:
+            x, known, told = observations.x[at], observations.known[at], observations.expected[at]
+            rules[name] = around_expectations(x, known, told, observations.keys.rows[at], observations.tally(at))
+    return rules
 
 
 def _pooled(
@@ -298,6 +346,7 @@ def _pooled(
     tallies: Sequence[tuple[Tally, list[str | None]]],
     method: Callable[[Tally], Rule],
     neighbours: Sequence[tuple[str, str]] | None = None,
+    expectation: Expectation | None = None,
 ) -> Fit:
     """The fit of groups whose priors lie around a common one, which answers for groups that are new.
 
@@ -309,6 +358,7 @@ def _pooled(
     found = pool_groups([tally for tally, _ in tallies], method, [len(groups) for _, groups in tallies], near)
     rules = {group: rule for (_, groups), rule in zip(tallies, found.rules, strict=True) for group in groups}
     pairs = None if neighbours is None else tuple((str(a), str(b)) for a, b in neighbours)
-    fit = Fit(columns, dict(sorted(rules.items(), key=lambda item: str(item[0]))), method, found.between, pairs)
+    named = dict(sorted(rules.items(), key=lambda item: str(item[0])))
+    fit = Fit(columns, named, method, found.between, pairs, expectation)
     fit.__dict__["pooled"] = found.common
     return fit

@@ -16,16 +16,19 @@ from ebformer.binning import coarsened, distinct_rows
 from ebformer.channels import pick
 from ebformer.channels.base import Channel
 from ebformer.check import ModelWarning
+from ebformer.covariates import Covariates
 from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import method_for
+from ebformer.regression import Kind
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
+from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import Fit, fit_table
-from ebformer.tables.observations import Source, observe
+from ebformer.tables.observations import Source, observe, units_of
 from ebformer.tables.shrink import Shrunken, shrink_table
 from ebformer.tables.spark import SparkTable
 from ebformer.tally import Tally, known_numbers, observed
@@ -57,6 +60,8 @@ def shrink(
     fdr: float | None = None,
     per: float | None = None,
     drift: Drift | str | None = None,
+    covariates: Sequence[str] | None = None,
+    regression: Kind = "trees",
     missing: Missing = "error",
 ) -> Frame:
     """The same table with the columns `estimate`, `lower` and `upper`, and more where asked for.
@@ -81,6 +86,10 @@ def shrink(
     (docs/decisions.md explains all). With a `drift` (one that was learnt, the path of its file, or "typical"), rates
     move until the next period, and `predicted_still` is the prediction without.
 
+    `covariates` are columns that tell about the rate: numbers or text, with gaps or without. The column `expected` says
+    what a regression of the other rows lets expect of each, and rates are pulled towards it instead of towards the mean
+    of all ([covariates.md](docs/covariates.md)). `regression="linear"` takes a line instead of boosted trees.
+
     Rows with a missing entry are an error, or kept without answers; with `missing="explain"` that goes for all that
     cannot be used, and `note` says why.
 
@@ -92,7 +101,8 @@ def shrink(
         >>> shrink(goals, count="goals", trials=10, method="mle")["estimate"].to_list()
         [0.0, 0.2, 0.9]
     """
-    columns = Columns.named(count, effect, group, unit, look, exposure=exposure, trials=trials, se=se, zeros=zeros)
+    words = {"exposure": exposure, "trials": trials, "se": se, "zeros": zeros}
+    columns = Columns.named(count, effect, group, unit, look, _covariates(covariates, regression), **words)
     chosen = method_for(columns.channel, method)
     wanted = Wanted(interval, future, top, above, below, null, fdr, per, drift)
     source, near = source_of(frame), _pairs(frame, neighbours, columns)
@@ -114,6 +124,8 @@ def fit(
     zeros: str | None = None,
     unit: str | None = None,
     method: str | Estimator | None = None,
+    covariates: Sequence[str] | None = None,
+    regression: Kind = "trees",
     missing: Missing = "error",
 ) -> Fit:
     """What `shrink` learns from a table, to score other rows with: `fit.apply(frame)`, today or after `fit.save(path)`.
@@ -123,10 +135,21 @@ def fit(
     >>> learnt.apply(polars.DataFrame({"hits": [3]})).columns
     ['hits', 'estimate', 'lower', 'upper', 'note']
     """
-    columns = Columns.named(count, effect, group, unit, exposure=exposure, trials=trials, se=se, zeros=zeros)
+    words = {"exposure": exposure, "trials": trials, "se": se, "zeros": zeros}
+    columns = Columns.named(count, effect, group, unit, None, _covariates(covariates, regression), **words)
     chosen = method_for(columns.channel, method)
     near = _pairs(frame, neighbours, columns)
-    return fit_table(observe(source_of(frame), columns, missing), chosen, pool, near)
+    source, read = units_of(source_of(frame), columns, missing)
+    expectation = None
+    if read.covariates is not None:
+        source, read, expectation = with_expected(source, read, missing)
+    return fit_table(observe(source, read, missing), chosen, pool, near, columns, expectation)
+
+
+def _covariates(names: Sequence[str] | None, regression: Kind) -> Covariates | None:
+    if isinstance(names, str):
+        raise InputError(f"covariates is {names!r}: give a list of columns, such as [{names!r}]")
+    return None if names is None else Covariates(tuple(names), regression)
 
 
 def _pairs(

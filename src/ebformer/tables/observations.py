@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
 from ebformer.channels.base import Channel
+from ebformer.covariates import deviations
 from ebformer.errors import InputError
 from ebformer.tables.columns import NO_ROWS, Columns, Missing, Role, check_missing
 from ebformer.tables.entries import Offender, complaint, reason
@@ -80,6 +81,19 @@ def numbered(texts: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
     return np.array([seen.setdefault(text, len(seen)) for text in texts], dtype=np.int64)
 
 
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What rows say in full: arrays [u] of x and what is known, as in `Distinct`, their covariates, the number of rows.
+
+    Covariates are numbers (NaN where missing) or text (None where missing).
+    """
+
+    x: Floats
+    known: Floats
+    covariates: dict[str, NDArray[Any]]
+    rows: Ints
+
+
 class Source(Protocol):
     """A table, wherever it lives; `width` 0 asks for x and `known` themselves, else for their bins (`keys`)."""
 
@@ -104,6 +118,12 @@ class Source(Protocol):
 
     def made_of(self, columns: dict[str, NDArray[Any]]) -> Source:
         """A table of the same kind with these columns."""
+
+    def contents(self, columns: Columns) -> Contents:
+        """Observations with their covariates: each once, or row by row."""
+
+    def with_expected(self, columns: Columns, contents: Contents, expected: Floats) -> Source:
+        """The same table with the column `columns.expected`, from what is expected at each of its contents."""
 
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         """The entry in this role of the first row that shows one of these observations, and how many rows do."""
@@ -153,6 +173,11 @@ class Observations:
         found = self.keys.more.get("history")
         return None if found is None else found.astype(np.int64)
 
+    @property
+    def expected(self) -> Floats | None:
+        """What the covariates of each let expect, where there are any."""
+        return self.keys.more.get("expected")
+
     def corners(self) -> list[tuple[Floats, Floats]]:
         """The observations at the ends of the bins, four ways to combine them."""
         return [self._within_bin((a, b)) for a in (0.0, 1.0) for b in (0.0, 1.0)]
@@ -172,10 +197,14 @@ class Observations:
 
     @cached_property
     def distinct_tallies(self) -> list[tuple[Tally, list[str | None]]]:
-        """Each tally once, and the groups that showed it: many small groups look the same and need one fit."""
+        """Each tally once, and the groups that showed it: many small groups look the same and need one fit.
+
+        A group of which nothing was seen, such as one without any trials, has none.
+        """
         names, group = self.groups
-        order = np.lexsort((self.keys.known, self.keys.x, group))
-        _, observation = distinct_rows(self.keys.x, self.keys.known, self.keys.rows)
+        told = () if self.expected is None else (self.expected,)
+        order = np.lexsort((*told, self.keys.known, self.keys.x, group))
+        _, observation = distinct_rows(self.keys.x, self.keys.known, self.keys.rows, *told)
         shown, ends = observation[order], [0, *np.cumsum(np.bincount(group)).tolist()]
         same: dict[bytes, list[int]] = {}
         for i, (start, end) in enumerate(pairwise(ends)):
@@ -183,17 +212,21 @@ class Observations:
         found = []
         for members in same.values():
             at = order[ends[members[0]] : ends[members[0] + 1]]
-            found.append((self.tally(at), [names[i] for i in members]))
-        return found
+            if not bool(np.all(self.columns.channel.blank(self.x[at], self.known[at]))):
+                found.append((self.tally(at), [names[i] for i in members]))
+        return found or [(self.tally(), names)]  # which says what is wrong where nothing was seen at all
 
     def tally(self, at: NDArray[Any] | slice = slice(None)) -> Tally:
-        """The tally of all observations, or of those at these places."""
-        return Tally(self.x[at], self.keys.rows[at], self.known[at], channel=self.columns.channel)
+        """The tally of all observations, or of those at these places; with covariates, of deviations from expected."""
+        x, known, channel = self.x[at], self.known[at], self.columns.channel
+        if self.expected is not None:
+            x, known = deviations(channel, x, known, self.expected[at])
+        return Tally(x, self.keys.rows[at], known, channel=channel)
 
     def tallies(self) -> dict[str | None, Tally]:
-        """One tally per group, sorted by name."""
+        """One tally per group of which something was seen, sorted by name."""
         found = {name: tally for tally, names in self.distinct_tallies for name in names}
-        return {name: found[name] for name in self.groups[0]}
+        return {name: found[name] for name in self.groups[0] if name in found}
 
 
 def observe(source: Source, columns: Columns, missing: Missing = "error") -> Observations:
@@ -227,6 +260,14 @@ def observe(source: Source, columns: Columns, missing: Missing = "error") -> Obs
         kept, lost = _coarser(channel, kept, width).merged(), _coarser(channel, lost, width)
         width *= 2.0
     return Observations(columns, kept, width, int(lost.rows.sum()), lost if missing == "explain" else None, reasons)
+
+
+def units_of(source: Source, columns: Columns, missing: Missing = "error") -> tuple[Source, Columns]:
+    """The table with the rows of every unit added up, and the columns it has then; without a unit, as they are."""
+    if columns.unit is None:
+        return source, columns
+    observe(source, columns, missing)  # a row that cannot be used is named as it stands
+    return source.of_units(columns), columns.of_units
 
 
 def _coarser(channel: Channel, found: Distinct, width: float) -> Distinct:

@@ -31,6 +31,7 @@ def remarks(fit: Fit, observations: Observations, method: Estimator) -> list[str
     return (
         ([] if remark is None else [remark])
         + (about_few_rows(observations) if method.learns and fit.between is None else [])
+        + about_unseen(fit, observations)
         + about_bins(fit, observations)
         + about_rules(fit, observations.columns.group)
     )
@@ -44,7 +45,7 @@ def about_repeats(source: Source, columns: Columns) -> list[str]:
         return []
     rows, kinds = source.kinds(names)
     most = max(kinds)
-    if most > 0.9 * rows or rows < FEW:
+    if not 0 < most <= 0.9 * rows or rows < FEW:
         return []
     near = [name for name, kind in zip(names, kinds, strict=True) if kind > 0.9 * most]
     name = next((name for name in near if name.lower().endswith("id")), near[0])  # two people may share a name
@@ -62,6 +63,11 @@ def about_groups(fit: Fit) -> list[str]:
     return [f"groups are pooled: {fit.between:.0%} of the spread of the {thetas} lies between them"]
 
 
+def about_covariates(fit: Fit) -> list[str]:
+    """How much the covariates tell, and which."""
+    return [] if fit.expectation is None else [str(fit.expectation)]
+
+
 def about_few_rows(observations: Observations) -> list[str]:
     """Where there is next to nothing to learn a prior from."""
     names, group = observations.groups
@@ -72,6 +78,13 @@ def about_few_rows(observations: Observations) -> list[str]:
     shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
     column = observations.columns.group
     return [f"few rows to learn a prior from in {f'{column} {shown}: consider pooling' if column else 'this table'}"]
+
+
+def about_unseen(fit: Fit, observations: Observations) -> list[str]:
+    """Which groups have units, but none of which anything was seen."""
+    unseen, column = fit.unknown(observations), observations.columns.group
+    known = observations.columns.channel.words.known
+    return [f"no {known} in {column} {first_few(unseen)}: answered with the prior of all"] if unseen else []
 
 
 def about_bins(fit: Fit, observations: Observations) -> list[str]:

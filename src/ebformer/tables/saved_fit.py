@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ebformer.channels import channel_named
+from ebformer.covariates import Covariates, Expectation
 from ebformer.errors import EbformerError, InputError
 from ebformer.rule import FIT_FORMAT, Rule
+from ebformer.saved import finite, read_json
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit
 from ebformer.tally import Tally
@@ -31,13 +31,15 @@ def record(fit: Fit) -> dict[str, Any]:
         "pooled": pooled,
         "between": fit.between,
         "neighbours": fit.neighbours,
+        "expectation": None if fit.expectation is None else fit.expectation.record(),
     }
 
 
 def read(path: str | os.PathLike[str]) -> Fit:
     """The fit in a file; nothing in it is executed."""
+    advice = "write one with `ebformer estimate --save`"
+    found = read_json(path, "a saved fit", advice)
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
         if found["format"] != FORMAT or found["version"] not in (2, VERSION):
             raise ValueError(found["format"])
         columns = _columns(found["columns"], found["version"])
@@ -48,14 +50,17 @@ def read(path: str | os.PathLike[str]) -> Fit:
             raise ValueError("rules of another channel")
         between, pairs, pooled = (found.get(name) for name in ("between", "neighbours", "pooled"))
         neighbours = None if pairs is None else tuple((str(a), str(b)) for a, b in pairs)
-        fit = Fit(columns, rules, None, None if between is None else float(between), neighbours)
+        told, covariates = found.get("expectation"), columns.covariates
+        expectation = None if told is None else Expectation.from_record(told)
+        if {*(expectation.encoding.names if expectation else ())} != {*(covariates.names if covariates else ())}:
+            raise ValueError("other covariates than those that were learnt from")
+        fit = Fit(columns, rules, None, None if between is None else finite(between), neighbours, expectation)
         if None not in rules:
             fit.__dict__["pooled"] = None if pooled is None else _read(pooled, path)
         return fit
     except EbformerError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-        advice = "write one with `ebformer estimate --save`"
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise InputError(f"{path} is not a saved fit: {advice}") from error
 
 
@@ -78,8 +83,10 @@ def _columns(named: dict[str, Any], version: int) -> Columns:
     """The columns of a record; those of version 2 are of counts."""
     if version == 2:
         named = {"x": named["count"], "known": named["exposure"], "group": named["group"], "channel": "poisson"}
-    columns = Columns(named["x"], named["known"], named["group"], channel_named(named["channel"]), named.get("unit"))
-    for name in (columns.x, columns.group or "", columns.unit or ""):
+    told, channel = named.get("covariates"), channel_named(named["channel"])
+    covariates = None if told is None else Covariates(tuple(told["names"]), told["regression"])
+    columns = Columns(named["x"], named["known"], named["group"], channel, named.get("unit"), covariates=covariates)
+    for name in (columns.x, columns.group or "", columns.unit or "", *(covariates.names if covariates else ())):
         if not isinstance(name, str):
             raise TypeError("a column without a name")
     if not (columns.constant is None or columns.channel.possible_known(np.asarray(float(columns.constant)))):

@@ -18,9 +18,10 @@ from ebformer.estimators.base import Estimator
 from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
+from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import NOTE, Fit, fit_table
-from ebformer.tables.histories import HISTORY, Histories, last_looks
-from ebformer.tables.observations import Distinct, Observations, Source, observe
+from ebformer.tables.histories import Histories, last_looks
+from ebformer.tables.observations import Distinct, Observations, Source, observe, units_of
 from ebformer.tables.remarks import about_bins, about_repeats, remarks
 
 MANY_GROUPS = 50
@@ -40,10 +41,11 @@ class Shrunken:
     observations: Observations
     wanted: Wanted
     checks: Mapping[str | None, ModelCheck]
-    """One per group; none where a saved fit answered, which is not checked on new rows."""
+    """One per group; none where a saved fit answered, which is not checked on new rows, and of proportions with
+    covariates."""
     remarks: list[str]
     answers: Mapping[str, NDArray[Any]]
-    """The new columns, one entry per distinct observation: those of `observations`, then its unusable ones."""
+    """The new columns by name, one entry per distinct observation: the usable ones first, then the others."""
     learnt: Drift | None = None
     """How thetas moved between the looks of a long table."""
 
@@ -64,7 +66,7 @@ class Shrunken:
     def model_check(self) -> list[str]:
         """The departures or, where there are none, that the priors fit; methods without one have none that could."""
         found = self.departures
-        if found or any(rule.prior is None for rule in self.fit.rules.values()):
+        if found or not self.checks or any(rule.prior is None for rule in self.fit.rules.values()):
             return found
         return [verdict(self.checks, self.observations.columns.channel)]
 
@@ -82,7 +84,7 @@ def shrink_table(
 ) -> Shrunken:
     """Observe, fit, check, answer and join: a table with answers, by a method or by a saved fit.
 
-    `watch` is told what takes its time, and is entered meanwhile. `ask` is asked before groups are fitted that are
+    `watch` is told what takes its time, and is entered meanwhile. `ask` is told before groups are fitted that are
     nearly as many as rows, and raises where they are not meant. `pool` says whether groups have a common prior and
     `neighbours` which of them, in pairs, tell about each other more than about the rest.
 
@@ -100,24 +102,31 @@ def shrink_table(
         histories: Histories | None = None
         learnt: Drift | None = None
         repeats = [] if columns.unit is not None or isinstance(method, Fit) else about_repeats(source, columns)
-        if columns.unit is not None:
+        named = replace(columns, look=None)  # a fit scores one look at a time
+        if columns.look is None:
+            source, columns = units_of(source, columns, missing)
+        else:
             observe(source, columns, missing)  # a row that cannot be used is named as it stands
-        if columns.look is not None:
             source, columns, histories, repeats = last_looks(source, columns)
             if wanted.drift is None:
                 learnt = histories.drift(None if isinstance(method, Fit) else method)
                 wanted = replace(wanted, drift=learnt)
-        elif columns.unit is not None:
-            source, columns = source.of_units(columns), columns.of_units
+        expectation = method.expectation if isinstance(method, Fit) else None
+        if columns.covariates is not None:
+            source, columns, expectation = with_expected(source, columns, missing, expectation)
         observations = observe(source, columns, missing)
     groups, units = len(observations.groups[0]), int(observations.keys.rows.sum())
     alone = not isinstance(method, Fit) and not pool and neighbours is None
     if alone and groups > max(units / 2, MANY_GROUPS):
-        ask(f"{columns.group} has {groups:,} groups for {units:,} rows: fit each of them by itself?")
-    with watch("Answering" if isinstance(method, Fit) else "Estimating"):
-        fit = method if isinstance(method, Fit) else fit_table(observations, method, pool, neighbours)
+        have = f"{columns.group} has {groups:,} groups for {units:,} rows"
+        ask(f"{have}, each fitted by itself (--pool fits them together)")
+    estimating = f"Estimating {groups:,} groups" if groups > 1 else "Estimating"
+    with watch("Answering" if isinstance(method, Fit) else estimating):
+        fit = (
+            method if isinstance(method, Fit) else fit_table(observations, method, pool, neighbours, named, expectation)
+        )
         explained = missing == "explain"
-        if not explained and (new := fit.unknown(observations)):
+        if fit is method and not explained and (new := fit.unknown(observations)):
             raise fit.about_unknown(new)
         check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * explained, source.names)
         checks = {} if fit is method else check_fit(fit, observations, np.random.default_rng(0))
@@ -129,8 +138,8 @@ def shrink_table(
     if observations.unusable is not None:
         shown, answers = _explained(observations, observations.unusable, answers, fit.notes(observations))
     rows = source.with_answers(columns, observations.width, shown, answers)
-    if histories is not None:
-        rows = nw.from_native(rows).drop(HISTORY).to_native()
+    if ours := [name for name in (columns.history, columns.expected) if name is not None]:
+        rows = nw.from_native(rows).drop(ours).to_native()
     return Shrunken(rows, fit, observations, wanted, checks, said, answers, learnt)
 
 

@@ -16,10 +16,10 @@ from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, Offender
 from ebformer.tables.keys import common_future, keys, more_keys, totals
-from ebformer.tables.observations import Distinct
+from ebformer.tables.observations import Contents, Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
-NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 KINDS = {"i": "bigint", "f": "double", "b": "boolean", "O": "string"}
 """The types of answers, by the kind of their array."""
 
@@ -85,6 +85,14 @@ class SparkTable:
         rows = list(zip(*(entries.tolist() for entries in columns.values()), strict=True))
         return SparkTable(self.frame.sparkSession.createDataFrame(rows, list(columns)))
 
+    def contents(self, columns: Columns) -> Contents:
+        raise InputError(
+            "covariates need a table in memory or in a file: give frame.toPandas(), or write it as Parquet"
+        )
+
+    def with_expected(self, columns: Columns, contents: Contents, expected: NDArray[np.float64]) -> SparkTable:
+        raise NotImplementedError  # no contents, no expectations
+
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         name = columns.role(role)
         assert name is not None
@@ -118,7 +126,8 @@ class SparkTable:
 
         x, about = keys(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)), width)
         more = more_keys(columns, lambda name: Sql(self._number(name)), width)
-        found: dict[Role, Any] = {role: F.expr(key.text) for role, key in ({"x": x, "known": about} | more).items()}
+        by_role: dict[Role, Any] = {"x": x, "known": about, **more}
+        found: dict[Role, Any] = {role: F.expr(key.text) for role, key in by_role.items()}
         if columns.group is not None:
             text = f"CAST(given.{_quoted(columns.group)} AS STRING)"
             found["group"] = F.expr(unless_missing(MISSING_GROUPS, text, text))

@@ -12,7 +12,7 @@ from ebformer.channels.gamma_prior import GammaPrior
 from ebformer.errors import InputError
 from ebformer.estimators.mle import Mle
 from ebformer.lab.fielddata.holdout import Holdout
-from ebformer.lab.fielddata.scoring import covered, evaluate, score
+from ebformer.lab.fielddata.scoring import covered, evaluate, predicted, score
 from ebformer.prior import Prior
 from ebformer.rule import BayesRule
 from ebformer.tally import Tally
@@ -41,7 +41,7 @@ def test_coverage_is_what_the_cdf_says(prior, ratio):
     predictive = BayesRule("oracle", prior).predict(3, future=ratio)
     # y is inside the equal-tailed 90 % interval iff P(Y <= y) >= 0.05 and P(Y < y) < 0.95.
     inside = (predictive.cdf(y) >= 0.05) & (np.r_[0.0, predictive.cdf(y[:-1])] < 0.95)
-    assert np.array_equal(covered(BayesRule("oracle", prior), holdout), inside)
+    assert np.array_equal(covered(*predicted(BayesRule("oracle", prior), holdout), holdout), inside)
 
 
 def test_scores_are_their_definitions_and_count_every_unit():

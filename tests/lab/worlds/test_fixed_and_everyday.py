@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from ebformer.bayes.marginal import bayes_rule
+from ebformer.errors import InputError
 from ebformer.estimators.least_favourable import least_favourable
 from ebformer.lab.worlds import (
     Dirichlet,
@@ -17,6 +18,7 @@ from ebformer.lab.worlds import (
     Neural,
     PointMass,
     Priors,
+    Universal,
     ZeroInflated,
     Zipf,
 )
@@ -40,6 +42,16 @@ def test_multinomial_with_random_ends_pads_with_empty_atoms():
     assert atoms[0, :10] == pytest.approx(np.linspace(0.1, 1.0, 10), rel=1e-12)
     short = Multinomial(theta_max=0.04).draw(np.random.default_rng(0))  # less than half of the way to the first atom
     assert (short.atoms.tolist(), short.weights.tolist()) == ([0.04], [1.0])
+
+
+def test_universal_priors_have_atoms_anywhere_and_uniform_weights():
+    priors = Universal(theta_max=50.0).draw_many(np.random.default_rng(0), 4000)
+    assert priors.atoms.shape == (4000, 10)
+    assert priors.atoms.mean() == pytest.approx(25.0, abs=4 * 50 / np.sqrt(12 * 40_000))
+    # A coordinate of Dirichlet(1, ..., 1) in 10 dimensions has mean 1/10 and variance 9 / (100 * 11).
+    assert ((priors.weights - 0.1) ** 2).mean() == pytest.approx(9 / 1100, rel=0.05)
+    with pytest.raises(InputError, match="at least 1"):
+        Universal(size=0)
 
 
 def test_the_least_favourable_world_holds_that_prior_alone_at_every_end():

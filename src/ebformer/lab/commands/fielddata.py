@@ -58,7 +58,10 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
         "--thinned", is_flag=True, help="Split the first counts in two at random, instead of predicting the later ones."
     )
     @click.option(
-        "--drift", "with_drift", is_flag=True, help="Predict also with rates that move, as learnt from earlier cases."
+        "--drift",
+        "with_drift",
+        is_flag=True,
+        help="Predict with rates that move instead: by a typical drift, and by one learnt from earlier cases.",
     )
     @click.option("--jobs", type=int, default=os.cpu_count(), show_default=True, help="Processes to use.")
     @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write every score as CSV.")
@@ -81,6 +84,8 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
             raise InputError(
                 "--against pairs scores of the second look, which --thinned leaves out: give one of the two"
             )
+        if with_drift and figure is not None:
+            raise InputError("--figure draws scores without drift: give --drift or --figure")
         methods, errors = chosen(estimators), ERRORS if error is None else (error,)
         if figure is not None:
             from ebformer.lab.figures.fielddata_figures import drawn, violins
@@ -100,23 +105,29 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
         theirs: list[Loss] = []
         if published is not None:
             theirs = read_published(published, (one.key for one in holdouts), published_errors(errors))
-        scores = run(holdouts, methods, jobs)
+        if with_drift:
+            moved: list[Moved] = []
+            with progress("Moving", lambda: len(moved) / len(methods), len(holdouts)):
+                for one in moving(holdouts, methods):
+                    moved.append(one)
+            scores = [
+                loss._replace(estimator=f"{loss.estimator}, {kind}")
+                for one in moved
+                for kind, loss in one.kinds.items()
+            ]
+            printed = drift_tables(moved)
+        else:
+            scores = run(holdouts, methods, jobs)
+            printed = score_tables(scores, errors, splits)
+            for each in errors:
+                printed += [] if splits else p_value_tables(scores, each)
         if output is not None:
             with replacing(output) as partial_file:
                 partial_file.write_text(REAL.csv(scores), encoding="utf-8")
-        printed = score_tables(scores, errors, splits)
-        for each in errors:
-            printed += [] if splits else p_value_tables(scores, each)
         for each in errors:
             printed += against_tables(against(scores, theirs, f"{each}_improvement"), each)
         for table in printed:
             show(table)
-        if with_drift:
-            found: list[Moved] = []
-            with progress("Moving", lambda: len(found) / len(methods), len(holdouts)):
-                found += moving(holdouts, methods)
-            for table in drift_tables(found):
-                show(table)
         if figure is not None:
             violins(scores, *errors).savefig(figure)
 

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from ebformer.bayes.prediction import PredictiveMixture, log_predictive
 from ebformer.binning import distinct_rows
-from ebformer.distributions import Floats
+from ebformer.distributions import Floats, Predictive
 from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
@@ -43,20 +44,22 @@ def score(
     100.0
     """
     y = holdout.after / holdout.future
-    first, cell = distinct_rows(holdout.before, holdout.known)
-    now = rule(holdout.before[first], holdout.known[first])[cell]
-    estimate = now if drift is None else _next(rule, holdout, drift)[cell]
+    log_score = coverage = math.nan
+    if drift is not None:
+        ahead, cell = predicted(rule, holdout, drift)
+        estimate = ahead.mean[cell] / holdout.future
+        log_score, coverage = (
+            _mean(_log_moved(ahead, cell, holdout), holdout),
+            _mean(covered(ahead, cell, holdout), holdout),
+        )
+    else:
+        first, cell = distinct_rows(holdout.before, holdout.known)
+        estimate = rule(holdout.before[first], holdout.known[first])[cell]
+        if rule.prior is not None:
+            log_score = _mean(log_predictive(rule.prior, *_looks(holdout), rule.channel), holdout)
+            coverage = _mean(covered(*predicted(rule, holdout), holdout), holdout)
     rmse, mae = _errors(estimate - y, holdout)
     mle_rmse, mle_mae = _errors(holdout.before / holdout.known - y, holdout)
-    log_score = coverage = math.nan
-    if rule.prior is not None:
-        log_score = _mean(
-            log_predictive(rule.prior, *_looks(holdout), rule.channel)
-            if drift is None
-            else _log_moved(rule, holdout, drift),
-            holdout,
-        )
-        coverage = _mean(covered(rule, holdout, drift), holdout)
     return Loss(
         *holdout.key,
         name or rule.method,
@@ -72,34 +75,32 @@ def score(
 
 def count_error(holdout: Holdout, rule: Rule, drift: Drift) -> float:
     """The RMSE of the later counts themselves, whatever is known of their exposures."""
-    _, cell = distinct_rows(holdout.before, holdout.known)
-    return math.sqrt(_mean((_next(rule, holdout, drift)[cell] * holdout.future - holdout.after) ** 2, holdout))
+    ahead, cell = predicted(rule, holdout, drift)
+    return math.sqrt(_mean((ahead.mean[cell] - holdout.after) ** 2, holdout))
 
 
-def _next(rule: Rule, holdout: Holdout, drift: Drift) -> Floats:
-    """The expected next rate of every distinct first look."""
-    first, _ = distinct_rows(holdout.before, holdout.known)
-    return rule.next(holdout.before[first], holdout.known[first], drift=drift).mean
+def predicted(rule: Rule, holdout: Holdout, drift: Drift | None = None) -> tuple[Predictive, NDArray[np.intp]]:
+    """What is predicted for every distinct first look, and which of them each pair has."""
+    first, cell = distinct_rows(holdout.before, holdout.known, holdout.future)
+    x, known, future = holdout.before[first], holdout.known[first], holdout.future[first]
+    return rule.predict(x, known, future, drift=drift), cell
 
 
-def _log_moved(rule: Rule, holdout: Holdout, drift: Drift) -> Floats:
+def _log_moved(ahead: Predictive, cell: NDArray[np.intp], holdout: Holdout) -> Floats:
     """log p(y | x) of every pair."""
-    ahead = rule.predict(holdout.before, holdout.known, holdout.future, drift=drift)
     assert isinstance(ahead, PredictiveMixture)
     found = []
-    for rows in np.array_split(np.arange(holdout.before.size), 1 + holdout.before.size // 1000):
+    for rows in np.array_split(np.arange(cell.size), 1 + cell.size // 1000):
         y, future = holdout.after[rows, None].astype(np.float64), holdout.future[rows, None]
         with np.errstate(divide="ignore"):
-            log_weights = np.log(ahead.after.weights[rows])
+            log_weights = np.log(ahead.after.weights[cell[rows]])
         found.append(logsumexp(log_weights + ahead.channel.log_likelihood(y, ahead.after.atoms, future), axis=1))
     return np.concatenate(found)
 
 
-def covered(rule: Rule, holdout: Holdout, drift: Drift | None = None) -> Floats:
+def covered(ahead: Predictive, cell: NDArray[np.intp], holdout: Holdout) -> Floats:
     """1 where y lies in the predictive interval of its x, else 0; float64 [m]."""
-    first, cell = distinct_rows(holdout.before, holdout.known, holdout.future)
-    x, known, future = holdout.before[first], holdout.known[first], holdout.future[first]
-    low, high = rule.predict(x, known, future, drift=drift).interval(LEVEL)
+    low, high = ahead.interval(LEVEL)
     return ((holdout.after >= low[cell]) & (holdout.after <= high[cell])).astype(np.float64)
 
 

@@ -8,6 +8,7 @@ from ebformer.lab.worlds.mixture import MixtureOfWorlds
 from ebformer.lab.worlds.multinomial import Multinomial
 from ebformer.lab.worlds.named import WORLDS, world_named
 from ebformer.lab.worlds.neural import Neural
+from ebformer.lab.worlds.universal import Universal
 
 __all__ = [
     "MEASURING",
@@ -25,6 +26,7 @@ __all__ = [
     "PointMass",
     "Priors",
     "ThetaMaxLaw",
+    "Universal",
     "World",
     "ZeroInflated",
     "Zipf",

@@ -1,0 +1,152 @@
+"""Simulated leagues whose drift is known: is it found, do intervals hold, what do earlier looks and no drift cost?
+
+python benchmarks/drift.py recovery --leagues 40     parameters within two standard errors, coverage of intervals
+python benchmarks/drift.py still --leagues 20        what learning costs where no rate moves
+python benchmarks/drift.py looks --leagues 10        squared error of present rates after one, two and three looks
+python benchmarks/drift.py books                     log scores of books, whose words are known to come
+python benchmarks/drift.py speed                     a million pairs of effects, predictions for a million rows
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ebformer as eb
+from ebformer.channels import POISSON
+from ebformer.drift import PARAMETERS
+
+Floats = NDArray[np.float64]
+LEAGUE = eb.GammaPrior(1.2, 0.12)
+TRUTHS = (eb.Drift(0.2, 1.0, 0.3, 0.0), eb.Drift(0.1, 0.9, 0.5, -0.1), eb.Drift(0.3, 0.95, 0.15, 0.05))
+METHOD = "gamma"
+
+
+def moved(theta: Floats, drift: eb.Drift, rng: np.random.Generator) -> Floats:
+    """The next rates, drawn as the model says."""
+    kept = drift.kept(theta, LEAGUE.mean, POISSON)
+    spread = np.full(theta.size, max(drift.spread(LEAGUE, POISSON), 1e-9))
+    jumped = POISSON.around(kept, spread).sample(1, rng)[:, 0]
+    afresh = drift.shifted(LEAGUE.draw(theta.size, rng), POISSON)
+    return np.where(rng.random(theta.size) < drift.renewal, afresh, jumped)
+
+
+def season(n: int, drift: eb.Drift, rng: np.random.Generator) -> eb.Looks:
+    """Two looks at n players."""
+    theta = LEAGUE.draw(n, rng)
+    return eb.Looks.of(rng.poisson(theta), rng.poisson(moved(theta, drift, rng)))
+
+
+def shown(values: Sequence[float], digits: int = 1, percent: bool = True) -> str:
+    """The mean with its 95 % interval."""
+    times = 100 if percent else 1
+    half = 1.96 * np.std(values, ddof=1) / np.sqrt(len(values))
+    return f"{times * np.mean(values):.{digits}f} ± {times * half:.{digits}f}" + " %" * percent
+
+
+def recovery(leagues: int) -> None:
+    """Five seasons of 1,000 players teach a drift; the sixth is predicted with it."""
+    for truth in TRUTHS:
+        within: dict[str, list[float]] = {name: [] for name in PARAMETERS}
+        coverage = []
+        for seed in range(leagues):
+            rng = np.random.default_rng(seed)
+            learnt = eb.Drift.learn([season(1000, truth, rng) for _ in range(5)], METHOD)
+            assert learnt.errors is not None
+            for name in PARAMETERS:
+                within[name].append(abs(getattr(learnt, name) - getattr(truth, name)) < 2 * learnt.errors[name])
+            last = season(1000, truth, rng)
+            x, at = np.unique(last.x, return_inverse=True)
+            low, high = eb.estimator(METHOD)(last.tally).predict(x, drift=learnt).interval(0.9)
+            held = (last.y >= low[at]) & (last.y <= high[at])
+            coverage.append(float(np.average(held, weights=last.multiplicity)))
+        found = ", ".join(f"{name} {shown(hits, 0)}" for name, hits in within.items())
+        print(f"{truth}: within two standard errors {found}; coverage {shown(coverage)}", flush=True)
+
+
+def still(leagues: int) -> None:
+    """Three seasons without drift teach one; the fourth is predicted with it and without."""
+    costs = []
+    for seed in range(leagues):
+        rng = np.random.default_rng(seed)
+        learnt = eb.Drift.learn([season(1000, eb.Drift.none(), rng) for _ in range(3)], METHOD)
+        last = season(4000, eb.Drift.none(), rng)
+        rule = eb.estimator(METHOD)(last.tally)
+        with_drift, without = (
+            np.average((rule.predict(last.x, drift=drift).mean - last.y) ** 2, weights=last.multiplicity) ** 0.5
+            for drift in (learnt, eb.Drift.none())
+        )
+        costs.append(float(with_drift / without - 1))
+    print(f"RMSE above that without drift: {shown(costs, 2)}, at most {100 * max(costs):.2f} %")
+
+
+def looks(leagues: int) -> None:
+    """2,000 players, their present rates estimated from the last look, the last two and all three."""
+    errors: list[list[float]] = []
+    drift = TRUTHS[0]
+    for seed in range(leagues):
+        rng = np.random.default_rng(seed)
+        theta = [LEAGUE.draw(2000, rng)]
+        for _ in range(2):
+            theta.append(moved(theta[-1], drift, rng))
+        seen = [rng.poisson(each).astype(float) for each in theta]
+        rule = eb.estimator(METHOD)(eb.Tally.of(seen[2].astype(int)))
+        after = [
+            rule.posterior(seen[2], drift=drift, earlier=[(seen[k], 1.0) for k in range(first, 2)])
+            for first in (2, 1, 0)
+        ]
+        errors.append([float(np.mean((each.mean - theta[2]) ** 2)) for each in after])
+    one, two, three = np.array(errors).T
+    print(f"squared error, of that after one look: after two {shown(two / one)}, after three {shown(three / one)}")
+    print(f"three over two: {shown(three / two)}")
+
+
+def books() -> None:
+    """Log scores of every 40th book, without drift and with the typical one: plain, and given that every word comes."""
+    from ebformer.lab.fielddata import books as library
+    from ebformer.lab.fielddata import score
+
+    for name, drift in (("none", None), ("typical", eb.Drift.typical())):
+        plain = known = units = 0.0
+        for book in library.load()[::40][:24]:
+            rule = eb.estimator("priorformer")(book.tally)
+            absent = float(rule.predict(0, 1.0, book.ratio, drift=drift).pmf(0))  # no word is in neither part
+            plain += book.n * score(book, rule, drift=drift).log_score
+            known -= float(book.multiplicity[book.before == 0].sum()) * np.log1p(-absent)
+            units += book.n
+        print(f"{name}: log score {plain / units:.3f}, given that every word comes {(plain + known) / units:.3f}")
+
+
+def speed() -> None:
+    """Processor time."""
+    rng, n = np.random.default_rng(0), 1_000_000
+    theta, before, after = rng.normal(size=n), rng.uniform(0.3, 1.0, n), rng.uniform(0.3, 1.0, n)
+    later = rng.normal(0.8 * theta + 0.4 * rng.normal(size=n), after)
+    start = time.process_time()
+    eb.Drift.learn(eb.Looks.of(rng.normal(theta, before), later, se=before, future=after))
+    print(f"a drift from a million pairs of effects: {time.process_time() - start:.1f} s", flush=True)
+    import polars
+
+    exposure = rng.uniform(5.0, 82.0, n)
+    frame = polars.DataFrame({"x": rng.poisson(rng.gamma(1.2, 0.2, n) * exposure), "t": exposure})
+    for words in ({}, {"future": 82.0}, {"future": 82.0, "drift": "typical"}):
+        start = time.process_time()
+        eb.shrink(frame, "x", "t", **words)
+        print(f"a million rows, {words or 'estimates alone'}: {time.process_time() - start:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["recovery", "still", "looks", "books", "speed"])
+    parser.add_argument("--leagues", type=int, default=20)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if given.what in ("books", "speed"):
+        {"books": books, "speed": speed}[given.what]()
+    else:
+        {"recovery": recovery, "still": still, "looks": looks}[given.what](given.leagues)

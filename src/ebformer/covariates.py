@@ -1,0 +1,386 @@
+"""Covariates: what a cross-fitted regression expects of a unit, then empirical Bayes on what it leaves over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebformer.binning import distinct_rows
+from ebformer.channels.base import Channel
+from ebformer.channels.beta_prior import BetaPrior, beta_binomial_log_pmf
+from ebformer.channels.mixed_prior import ConjugateMixture, MixedPrior
+from ebformer.channels.normal_prior import NormalPrior
+from ebformer.distributions import Floats
+from ebformer.errors import InputError, NoPriorError
+from ebformer.estimators.npmle_em import MEANING, NpmleEm, expectation_maximisation
+from ebformer.prior import AnyPrior, ConjugatePrior, Prior
+from ebformer.regression import LEAST_LEAF, Kind, Line, Regression, read_regression, train
+from ebformer.rule import BayesRule, Convergence, Rule
+from ebformer.tally import Tally
+
+MOST_CATEGORIES = 255
+"""What scikit-learn's trees take; the categories of fewest units count as missing beyond."""
+JUDGES = 20_000
+"""So many units of each fold decide about the number of trees and the importance of covariates."""
+STEPS = 64
+"""Expectations are rounded to steps of the natural parameter finer than any regression can tell: 1 / 64 of a rate or of
+the odds, or of the deviation of an effect. So units by the million share some hundred priors."""
+SIZES = 2.0 ** np.arange(0.0, 21.0)
+"""What beta priors around an expectation may weigh, in trials."""
+RARE = 1e-3
+"""Sizes of less weight are left out."""
+FIT_LIMIT = 20_000
+"""So many distinct observations of proportions are enough to learn these weights from."""
+
+
+@dataclass(frozen=True)
+class Covariates:
+    """The columns that tell about a unit's rate beside its observation, and the kind of regression."""
+
+    names: tuple[str, ...]
+    regression: Kind = "trees"
+
+    def __post_init__(self) -> None:
+        if self.regression not in get_args(Kind):
+            raise InputError(f"the regression is {self.regression!r}: choose trees or linear")
+        if not self.names:
+            raise InputError("no covariate is named: name at least one column, or leave covariates out")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Columns as numbers: those of numbers as they are, those of text as the place of the entry among `categories`.
+
+    Columns with categories come first, as the regressions ask; `names` is in this order. Missing is NaN, and so is
+    a category that is new.
+    """
+
+    names: tuple[str, ...]
+    categories: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, columns: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]) -> Encoding:
+        """From columns of numbers (float64) or text (object, None where missing), of so many rows each.
+
+        >>> Encoding.of({"age": np.array([20.0]), "team": np.array(["b"], dtype=object)}, np.ones(1, dtype=np.int64))
+        Encoding(names=('team', 'age'), categories=(('b',), ()))
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        for name, entries in columns.items():
+            if entries.dtype != object:
+                if np.isnan(entries).all():
+                    raise InputError(f"covariate {name!r} has no entries: leave it out")
+                found[name] = ()
+                continue
+            units: dict[str, int] = {}
+            for entry, many in zip(entries.tolist(), rows.tolist(), strict=True):
+                if entry is not None:
+                    units[entry] = units.get(entry, 0) + many
+            kept = sorted(units, key=lambda entry: (-units[entry], entry))[:MOST_CATEGORIES]
+            found[name] = tuple(sorted(kept))
+        names = sorted(found, key=lambda name: not found[name])  # stable: those with categories first
+        return cls(tuple(names), tuple(found[name] for name in names))
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many categories each has, 0 where it is a number."""
+        return [len(each) for each in self.categories]
+
+    def numbers(self, columns: Mapping[str, NDArray[Any]]) -> Floats:
+        """[n, p] from columns [n]; text that stands where numbers are expected is missing."""
+        z = np.empty((len(next(iter(columns.values()))), len(self.names)))
+        for j, (name, categories) in enumerate(zip(self.names, self.categories, strict=True)):
+            entries = columns[name]
+            if categories:
+                place = {entry: float(i) for i, entry in enumerate(categories)}
+                texts = entries.tolist() if entries.dtype == object else [f"{entry:g}" for entry in entries]
+                z[:, j] = [place.get(text, np.nan) for text in texts]
+            else:
+                z[:, j] = np.nan if entries.dtype == object else entries
+        return np.where(np.isinf(z), np.nan, z)
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """What covariates let expect of a unit, and how much they tell.
+
+    `explained` is the share of the spread of theta that the expectations of units which a regression has not seen
+    account for; None where there is no spread to explain. `importance` is each covariate's part of what they tell
+    together: how much worse unseen units are predicted when it is permuted. `mean` is that of all units together.
+    """
+
+    encoding: Encoding
+    regression: Regression
+    step: float
+    mean: float
+    explained: float | None
+    importance: Mapping[str, float]
+
+    def of(self, channel: Channel, columns: Mapping[str, NDArray[Any]]) -> Floats:
+        """The expected theta [n] of units with these covariates, by the mean of the regressions of all folds."""
+        return rounded(channel, self.regression.eta(self.encoding.numbers(columns)), self.step)
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{name} {share:.0%}" for name, share in self.importance.items())
+        if not self.importance:
+            return f"the covariates {', '.join(self.encoding.names)} tell no more than chance would"
+        if self.explained is None:
+            return f"of what the covariates tell: {told}"
+        return f"the covariates explain {self.explained:.0%} of the spread; of what they tell: {told}"
+
+    def record(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "names": list(self.encoding.names),
+            "categories": [list(each) for each in self.encoding.categories],
+            "regression": self.regression.record(),
+            "step": self.step,
+            "mean": self.mean,
+            "explained": self.explained,
+            "importance": dict(self.importance),
+        }
+
+    @classmethod
+    def from_record(cls, found: dict[str, Any]) -> Expectation:
+        """What `record` wrote; nothing in it is executed."""
+        encoding = Encoding(
+            tuple(map(str, found["names"])), tuple(tuple(map(str, each)) for each in found["categories"])
+        )
+        regression, explained = read_regression(found["regression"]), found["explained"]
+        if len(encoding.names) != len(encoding.categories) or not float(found["step"]) > 0:
+            raise ValueError("covariates without their kinds")
+        importance = {str(name): float(share) for name, share in found["importance"].items()}
+        share = None if explained is None else float(explained)
+        return cls(encoding, regression, float(found["step"]), float(found["mean"]), share, importance)
+
+
+def rounded(channel: Channel, eta: Floats, step: float) -> Floats:
+    """theta at natural parameters rounded to whole steps, and within the domain."""
+    return np.clip(channel.at_natural(np.round(eta / step) * step), *channel.inside)
+
+
+def cross_fit(
+    channel: Channel,
+    x: Floats,
+    known: Floats,
+    rows: NDArray[np.int64],
+    columns: Mapping[str, NDArray[Any]],
+    kind: Kind = "trees",
+) -> tuple[Floats, Expectation]:
+    """What the covariates of units let expect of each, by regressions that have not seen it; and how much they tell.
+
+    x, known [u] are observations that `rows` [u] units each showed, NaN or blank where nothing was seen; `columns` are
+    their covariates. Units are dealt out to folds at random, in an order that their content fixes, and each is expected
+    by the regression of the units of the other folds. As many trees are used as predict these units best, and none at
+    all where they do not beat a constant by more than the standard error of the gain.
+
+    A unit weighs 1 / (noise^2 + spread^2), in the stable coordinate: one that was seen a thousand times as long does
+    not tell a thousand times as much about the rates of others.
+
+    >>> from ebformer.channels import POISSON
+    >>> age = np.repeat([20.0, 30.0], 100)
+    >>> counts = np.random.default_rng(0).poisson(np.where(age > 25, 8.0, 2.0))
+    >>> one = np.ones(200)
+    >>> expected, told = cross_fit(POISSON, counts, one, one.astype(np.int64), {"age": age})
+    >>> expected[:100].mean().round().item(), expected[100:].mean().round().item(), told.explained > 0.9
+    (2.0, 8.0, True)
+    """
+    encoding = Encoding.of(columns, rows)
+    z_all = encoding.numbers(columns)
+    with np.errstate(invalid="ignore"):
+        seen = channel.usable(x, known) & ~channel.blank(x, known) & (rows > 0)
+    if not seen.any():
+        raise InputError("no unit was seen, so there is nothing to learn from: give at least one with an observation")
+    # One entry per distinct content, in the order of the content: rows may come in any order.
+    first, which = distinct_rows(x[seen], known[seen], *z_all[seen].T)
+    x, known, z = x[seen][first], known[seen][first], z_all[seen][first]
+    units = np.bincount(which, rows[seen]).astype(np.int64)
+    weight, before = weighed(channel, x, known, units)
+    rng = np.random.default_rng(0)
+    folds = dealt(units, fold_number(int(units.sum())), rng)
+    regressions, importance = _fitted(channel, x, known, z, units, weight, folds, encoding, kind, rng)
+    typical = np.sqrt(before + np.median(known) ** 2) if channel.domain[0] == -np.inf else 1.0
+    step = float(2.0 ** np.round(np.log2(typical / STEPS)))
+    eta = np.zeros(units.size)
+    for fold, regression in zip(folds, regressions, strict=True):
+        eta[fold > 0] += (fold * (1.0 / units))[fold > 0] * regression.eta(z[fold > 0])
+    expected = rounded(channel, eta, step)
+    after = spread(channel, x, known, expected, units * weight**2)
+    explained = float(np.clip(1.0 - after / before, 0.0, 1.0)) if before > 0 and importance else None
+    of_all: Regression = type(regressions[0]).mean(regressions)  # type: ignore[arg-type]
+    learnt = Expectation(
+        encoding, of_all, step, channel.pooled(x, known, units.astype(np.float64)), explained, importance
+    )
+    answer = np.empty(seen.size)
+    answer[seen] = expected[which]
+    answer[~seen] = rounded(channel, of_all.eta(z_all[~seen]), step)
+    return answer, learnt
+
+
+def fold_number(n: int) -> int:
+    """Ten folds, but fewer of units by the thousands: so many tell as much without a half as without a tenth.
+
+    >>> [fold_number(n) for n in (5, 1000, 30_000, 1_000_000)]
+    [5, 10, 5, 2]
+    """
+    return max(2, min(n, 10 if n <= 10_000 else 5 if n <= 100_000 else 2))
+
+
+def dealt(units: NDArray[np.int64], folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """How many of the units [u] of each kind every fold holds, [folds, u]: dealt out one by one, kinds in random order.
+
+    >>> dealt(np.array([5, 1]), 2, np.random.default_rng(0)).sum(axis=0).tolist()
+    [5, 1]
+    """
+    order = rng.permutation(units.size)
+    end = np.empty(units.size, dtype=np.int64)
+    end[order] = np.cumsum(units[order])
+    fold = np.arange(folds)[:, None]
+    return np.asarray((end - 1 - fold) // folds - (end - units - 1 - fold) // folds)
+
+
+def spread(channel: Channel, x: Floats, known: Floats, around: Floats | float, weight: Floats) -> float:
+    """The variance of theta around expectations, from that of the raw thetas less their noise; it may be below 0."""
+    per = channel.mean(np.ones(()), known)
+    noise = channel.variance(np.asarray(around), known) / per**2
+    return float(weight @ ((channel.mle(x, known) - around) ** 2 - noise) / weight.sum())
+
+
+def weighed(channel: Channel, x: Floats, known: Floats, units: NDArray[np.int64]) -> tuple[Floats, float]:
+    """What each unit tells about the mean, 1 / (noise^2 + spread^2) in the stable coordinate, and the spread of theta.
+
+    >>> from ebformer.channels.normal import Normal
+    >>> x, se = np.array([-1.0, 1.0, 3.0, -3.0]), np.array([1.0, 1.0, 1.0, 100.0])
+    >>> weighed(Normal(), x, se, np.ones(4, dtype=np.int64))[0].round(4).tolist()
+    [0.375, 0.375, 0.375, 0.0001]
+    """
+    variance, weight = 0.0, channel.noise(known) ** -2.0
+    for _ in range(20):
+        mean = float((units * weight) @ channel.mle(x, known) / (units @ weight))
+        variance = spread(channel, x, known, mean, units * weight**2)
+        unit = float(channel.variance(np.asarray(mean), np.ones(())))  # of a theta whose coordinate has variance 1
+        weight = 1.0 / (channel.noise(known) ** 2 + (max(variance, 0.0) / unit if unit > 0 else 0.0))
+    return weight, variance
+
+
+def _fitted(
+    channel: Channel,
+    x: Floats,
+    known: Floats,
+    z: Floats,
+    units: NDArray[np.int64],
+    weight: Floats,
+    folds: NDArray[np.int64],
+    encoding: Encoding,
+    kind: Kind,
+    rng: np.random.Generator,
+) -> tuple[Sequence[Regression], dict[str, float]]:
+    """One regression per fold, of the units of the others, and the importance of covariates, empty where none tells."""
+    y, least = channel.mle(x, known), max(2, LEAST_LEAF * units.size // int(units.sum()))
+    found, constants = [], []
+    for fold in folds:
+        left = weight * (units - fold)
+        constants.append(float(channel.natural(np.clip(left @ y / left.sum(), *channel.inside))))
+        found.append(train(kind, channel, y, left, z, encoding.sizes, least))
+    nothing = [Line.constant(eta, encoding.sizes) for eta in constants]
+    trained = [regression for regression in found if regression is not None]
+    if len(trained) < len(found):
+        return nothing, {}
+    judges = [np.flatnonzero(fold) for fold in folds]
+    judges = [at if at.size <= JUDGES else np.sort(rng.choice(at, JUDGES, replace=False)) for at in judges]
+
+    def loss(fold: int, eta: Floats) -> Floats:
+        at = judges[fold]
+        off = channel.deviance(x[at], channel.at_natural(eta.T), known[at])
+        return np.asarray((weight * channel.noise(known) ** 2)[at] * off)  # [..., units]
+
+    size = [folds[i][at] for i, at in enumerate(judges)]
+    of_constant = [loss(i, np.full(at.size, constants[i])) for i, at in enumerate(judges)]
+    gains = [of_constant[i] - loss(i, trained[i].by_stage(z[at])) for i, at in enumerate(judges)]  # [stages, units]
+    gain = sum(each @ many for each, many in zip(gains, size, strict=True))
+    best = int(np.argmax(gain))
+    deviation = np.sqrt(sum(each[best] ** 2 @ many for each, many in zip(gains, size, strict=True)))
+    if not gain[best] > deviation:
+        return nothing, {}
+    regressions = [regression.up_to(best + 1) for regression in trained]
+    worse = np.zeros(z.shape[1])
+    for i, at in enumerate(judges):
+        here = loss(i, regressions[i].eta(z[at]))
+        for j in range(z.shape[1]):
+            other = z[at].copy()
+            other[:, j] = rng.permutation(other[:, j])
+            worse[j] += size[i] @ (loss(i, regressions[i].eta(other)) - here)
+    worse = np.maximum(worse, 0.0)
+    order = np.argsort(-worse, kind="stable")
+    return regressions, {encoding.names[j]: float(worse[j] / (worse.sum() or 1.0)) for j in order}
+
+
+def deviations(channel: Channel, x: Floats, known: Floats, expected: Floats) -> tuple[Floats, Floats]:
+    """Observations as those of a deviation from what is expected, of which units share a prior.
+
+    That of a count is the ratio to its expected rate, whose exposure is the expected count; that of an effect is the
+    difference. Of successes there is none, and they stay (`around_expectations`).
+    """
+    if channel.name == "poisson":
+        return x, known * expected
+    return (x - expected, known) if channel.name == "normal" else (x, known)
+
+
+def shifted(rule: Rule, expected: float) -> BayesRule:
+    """The rule of units of which this is expected, from that of deviations.
+
+    >>> from ebformer.channels.normal import Normal
+    >>> shifted(BayesRule("oracle", Prior([0.5, 2.0], [0.5, 0.5])), 10.0).mixing.atoms.tolist()
+    [5.0, 20.0]
+    >>> shifted(BayesRule("oracle", Prior([-1.0, 1.0], [0.5, 0.5]), channel=Normal()), 10.0).mixing.atoms.tolist()
+    [9.0, 11.0]
+    """
+    if rule.prior is None:
+        raise NoPriorError(
+            f"covariates move a prior, and {rule.method} has none; use a method that has one, such as npmle or "
+            f"{rule.channel.conjugate or 'npmle-em'}"
+        )
+    assert isinstance(rule, BayesRule)
+    moved = rule.prior.scaled(expected) if rule.channel.name == "poisson" else _moved(rule.prior, expected)
+    return replace(rule, mixing=moved, known=None)
+
+
+def _moved(prior: AnyPrior, expected: float) -> AnyPrior:
+    """The prior of effects moved by, or that of proportions moved to, what is expected."""
+    if isinstance(prior, MixedPrior):
+        parts = _moved(prior.parts, expected)
+        assert isinstance(parts, ConjugatePrior)
+        return type(prior)(parts, prior.weights)
+    if isinstance(prior, BetaPrior):
+        size = prior.a + prior.b
+        return BetaPrior(size * expected, size * (1.0 - expected))
+    if isinstance(prior, NormalPrior):
+        return replace(prior, centre=prior.centre + expected)
+    assert isinstance(prior, Prior)
+    return prior._with_atoms(prior.atoms + expected)
+
+
+def around_expectations(x: Floats, known: Floats, expected: Floats, rows: NDArray[np.int64], tally: Tally) -> BayesRule:
+    """The prior of probabilities around what is expected of each unit: sum_j w_j Beta(s_j e, s_j (1 - e)).
+
+    Its mean is e. The weights w of the sizes s, from one trial to a million, are found by EM that stops early, so that
+    few units leave room for more spread than they show. The rule is that of units of which the mean is expected.
+    """
+    seen = np.arange(x.size)
+    if seen.size > FIT_LIMIT:
+        seen = np.sort(np.random.default_rng(0).choice(seen, FIT_LIMIT, replace=False))
+    x, known, expected, units = x[seen, None], known[seen, None], expected[seen, None], rows[seen]
+    log_f = beta_binomial_log_pmf(x, SIZES * expected, SIZES * (1.0 - expected), known)
+    kernel = np.exp(log_f - log_f.max(axis=1, keepdims=True))
+    flat, method = np.full(SIZES.size, 1.0 / SIZES.size), NpmleEm()
+    weights, moved, steps = expectation_maximisation(kernel, units / units.sum(), flat, method.tolerance, method.steps)
+    conjugate = tally.channel.conjugate_prior
+    mean, kept = float(np.clip(tally.mean, 1e-9, 1.0 - 1e-9)), weights > RARE
+    sizes, weights = SIZES[kept], weights[kept] / weights[kept].sum()
+    prior = ConjugateMixture(conjugate(a=sizes * mean, b=sizes * (1.0 - mean)), weights)
+    evidence = Convergence(moved, steps, moved < method.tolerance, MEANING)
+    return BayesRule("beta-mixture", prior, channel=tally.channel, known=None, tally=tally, convergence=evidence)

@@ -1,0 +1,215 @@
+"""Hierarchical Bayes: the exact Bayes rule of a world, the best that anybody can do who knows the world alone.
+
+E[theta_i | all x] is the mean over the world's priors, weighed by the likelihood of the table, of what each says of
+unit i. The average regret of this rule on the world's own tables is the floor that no method gets below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebformer.channels import POISSON
+from ebformer.distributions import Floats
+from ebformer.errors import InputError
+from ebformer.estimators.base import Estimator
+from ebformer.lab.arena.losses import Truth
+from ebformer.lab.worlds import Multinomial, World
+from ebformer.rule import Convergence, CurveRule
+from ebformer.tally import Tally
+
+Singles = NDArray[np.float32]
+CELL = 0.05
+"""Spacing of the grid on which drawn priors are held, in standard deviations of the noise."""
+AT_ONCE = 1000
+"""Priors that are drawn at a time, which bounds the memory."""
+ALIVE = 30.0
+"""Priors that must be left, in effect: a mean over k of them has about 1 + 1 / k times the least regret."""
+SWEEPS, WARM_UP, BATCHES = 1000, 200, 20
+"""Of Gibbs' sampler: all sweeps, those that are left out, and the batches whose means tell its standard error."""
+MEANING = "1 / effective number of priors"
+
+
+class Averaged(NamedTuple):
+    """The hierarchical Bayes rule at x = 0, 1, ... [s], its standard error [s], and how many priors are left."""
+
+    estimates: Floats
+    errors: Floats
+    effective: float
+
+
+@dataclass(frozen=True)
+class Hierarchical(Estimator):
+    """The Bayes rule of a world, for counts: importance sampling over priors drawn from it, in self-normalised form.
+
+    `power` is that of the likelihood, 1 for Bayes; the networks of the world's makers behave like less. Where the
+    world's atoms are given and only their weights are drawn, as in `Multinomial`, the priors are drawn from their
+    posterior by Gibbs' sampler, `priors` of them. `rule.convergence` tells how many priors are left in effect.
+
+    >>> from ebformer.lab.worlds import Universal
+    >>> rule = Hierarchical(Universal(10.0, size=2), priors=2000)(Tally([0, 1, 2, 9], [20, 9, 3, 8]))
+    >>> rule([0, 9]).round(1).tolist(), rule.convergence.reached
+    ([0.5, 9.1], True)
+    """
+
+    name: ClassVar[str] = "hierarchical"
+
+    world: World
+    priors: int = 20_000
+    power: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.world.channel != POISSON.name:
+            raise InputError(f"hierarchical averages over priors of rates, not of {self.world.channel} data")
+        if not (self.priors >= BATCHES and 0 < self.power < np.inf):
+            raise InputError(
+                f"hierarchical draws {self.priors} priors with power {self.power}: give at least {BATCHES} priors "
+                "and a positive power"
+            )
+
+    def fit(self, tally: Tally) -> HierarchicalRule:
+        """Average over the priors of the world."""
+        size = 2 ** int(np.ceil(np.log2(max(64, int(tally.values.max()) + 2))))
+        if isinstance(self.world, Multinomial) and isinstance(self.world.theta_max, int | float):
+            if self.power != 1.0:
+                raise InputError(f"the power {self.power} needs drawn atoms: where they are given it can only be 1")
+            atoms = self.world.draw(np.random.default_rng(0)).atoms
+            found = by_gibbs(atoms, tally, size, self.priors, np.random.default_rng(self.seed))
+        else:
+            found = by_importance(drawn(self.world, self.priors, self.seed, size), tally, self.power)
+        evidence = Convergence(1.0 / found.effective, self.priors, found.effective >= ALIVE, MEANING)
+        return HierarchicalRule(self.name, found.estimates, found.errors, convergence=evidence)
+
+
+@dataclass(frozen=True)
+class HierarchicalRule(CurveRule):
+    """The rule at x = 0, 1, ..., with the standard error of the draws."""
+
+    kind: ClassVar[str] = "hierarchical"
+    estimates: Floats = field(repr=False, compare=False)
+    errors: Floats = field(repr=False, compare=False)
+
+    def curve(self, x: Floats) -> Floats:
+        """What was averaged."""
+        if x.size and float(x.max()) >= self.estimates.size:
+            raise InputError(f"the priors were drawn for counts below {self.estimates.size}: fit a tally that has more")
+        return np.asarray(self.estimates[x.astype(np.intp)])
+
+    def _content(self) -> dict[str, Any]:
+        raise InputError("a hierarchical rule is of the laboratory and is not saved: save its world and seed")
+
+    @classmethod
+    def _from_content(cls, content: dict[str, Any], **common: Any) -> HierarchicalRule:
+        raise InputError("a hierarchical rule cannot be read")
+
+
+class Draws(NamedTuple):
+    """log f_G(x) and theta_G(x) at x = 0, 1, ..., of many priors: two arrays [s, priors]."""
+
+    logs: Singles
+    rules: Singles
+
+
+@lru_cache(maxsize=2)
+def drawn(world: World, priors: int, seed: int, size: int) -> Draws:
+    """Priors of a world, seen through what they say of counts below `size`.
+
+    Their atoms are split between the two nearest points of a grid, which keeps means.
+    """
+    rng, x = np.random.default_rng(seed), np.arange(size, dtype=np.float64)[:, None]
+    logs, rules = (np.empty((size, priors), dtype=np.float32) for _ in range(2))
+    for start in range(0, priors, AT_ONCE):
+        some = slice(start, min(start + AT_ONCE, priors))
+        batch = world.draw_many(rng, some.stop - start)
+        u = POISSON.coordinate(batch.atoms)
+        nodes = CELL * np.arange(int(u.max() / CELL) + 3, dtype=np.float64)
+        theta = POISSON.at_coordinate(nodes)
+        low = np.minimum((u / CELL).astype(np.intp), nodes.size - 2)
+        upper = (batch.atoms - theta[low]) / (theta[low + 1] - theta[low])
+        row = nodes.size * np.arange(len(batch))[:, None]
+        weights = np.zeros((len(batch), nodes.size))
+        for cell, share in ((low, 1.0 - upper), (low + 1, upper)):
+            weights += np.bincount((row + cell).ravel(), (share * batch.weights).ravel(), weights.size).reshape(
+                weights.shape
+            )
+        kernel = np.exp(POISSON.log_likelihood(x, theta))
+        f = np.maximum(kernel @ weights.T, 1e-30)
+        logs[:, some], rules[:, some] = np.log(f), (kernel * theta) @ weights.T / f
+    return Draws(logs, rules)
+
+
+def by_importance(draws: Draws, tally: Tally, power: float = 1.0) -> Averaged:
+    """The mean over drawn priors, each weighed by the likelihood of the tally to that power."""
+    evidence = power * (tally.multiplicity.astype(np.float64) @ draws.logs[tally.values].astype(np.float64))
+    weight = np.exp(evidence - evidence.max())
+    weight /= weight.sum()
+    alive = np.flatnonzero(weight > 1e-12 * weight.max())
+    weight, rules = weight[alive], draws.rules[:, alive].astype(np.float64)
+    estimates = rules @ weight
+    errors = np.sqrt((rules - estimates[:, None]) ** 2 @ weight**2)
+    return Averaged(estimates, errors, float(weight.sum() ** 2 / (weight @ weight)))
+
+
+def by_gibbs(atoms: Floats, tally: Tally, size: int, sweeps: int, rng: np.random.Generator) -> Averaged:
+    """The mean over weights of given atoms, uniform on the simplex before the data, drawn from their posterior.
+
+    In turn every unit is given an atom, and the weights are drawn given how many units each atom has.
+    """
+    kernel = np.exp(POISSON.log_likelihood(np.arange(size, dtype=np.float64)[:, None], atoms))
+    weights, at, total = np.full(atoms.size, 1.0 / atoms.size), kernel[tally.values], []
+    for sweep in range(WARM_UP + sweeps):
+        chance = at * weights
+        chance /= chance.sum(axis=1, keepdims=True)
+        weights = rng.dirichlet(1.0 + rng.multinomial(tally.multiplicity, chance).sum(axis=0))
+        if sweep >= WARM_UP:
+            total.append((kernel @ (atoms * weights)) / np.maximum(kernel @ weights, 1e-300))
+    rules = np.array(total)
+    batches = np.array([part.mean(axis=0) for part in np.array_split(rules, BATCHES)])
+    errors = batches.std(axis=0, ddof=1) / np.sqrt(BATCHES)
+    share = tally.multiplicity / tally.n
+    spread, error = share @ rules.var(axis=0)[tally.values], share @ errors[tally.values] ** 2
+    return Averaged(rules.mean(axis=0), errors, float(np.clip(spread / max(error, 1e-300), 1.0, sweeps)))
+
+
+class Floor(NamedTuple):
+    """The mean regret of the hierarchical rule on a world's own tables, its standard error, and what it rests on.
+
+    `sampling` is the part of the regret that more drawn priors would take away; tables on which too few priors are
+    left are not counted.
+    """
+
+    regret: float
+    error: float
+    sampling: float
+    effective: float
+    tables: int
+
+
+def floor(method: Hierarchical, n: int, tables: int, rng: np.random.Generator) -> Floor:
+    """The floor of a world for tables of n units, each of a prior of its own.
+
+    >>> from ebformer.lab.worlds import Universal
+    >>> found = floor(Hierarchical(Universal(10.0, size=2), priors=2000), 64, 5, np.random.default_rng(1))
+    >>> found.tables, 0 < found.regret < 1
+    (5, True)
+    """
+    rows = []
+    for _ in range(tables):
+        truth = Truth.of(method.world.draw(rng))
+        tally = truth.draw(n, rng)
+        rule = method.fit(tally)
+        assert rule.convergence is not None
+        if rule.convergence.reached:
+            share, exact = tally.multiplicity / n, truth.bayes[np.searchsorted(truth.x, tally.values)]
+            regret = float(share @ (rule.estimates[tally.values] - exact) ** 2)
+            rows.append((regret, float(share @ rule.errors[tally.values] ** 2), 1.0 / rule.convergence.gap))
+    if len(rows) < 2:
+        raise InputError(f"fewer than two of {tables} tables leave {ALIVE:g} priors alive: draw more priors")
+    regrets, sampling, effective = np.array(rows).T
+    error = float(regrets.std(ddof=1) / np.sqrt(len(rows)))
+    return Floor(float(regrets.mean()), error, float(sampling.mean()), float(np.median(effective)), len(rows))

@@ -1,0 +1,311 @@
+"""What comes in through any door is answered or refused in a line: files, numbers, saved objects, wide tables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+from scipy import stats
+
+import ebformer as eb
+from command_line import ebformer
+from ebformer.atomic import replacing
+from ebformer.channels.base import LARGEST, SMALLEST
+from ebformer.distributions import DiscretePosterior, GridPosterior
+from ebformer.errors import LONGEST, EbformerError, InputError, WeightsError
+from ebformer.estimators.catalogue import CATALOGUE, estimator
+from ebformer.networks import zoo
+from ebformer.networks.weights import Weights
+from ebformer.prior import Prior
+from ebformer.rule import BayesRule, Rule
+
+RNG = np.random.default_rng(0)
+TABLE = polars.DataFrame(
+    {"name": [f"u{i}" for i in range(20)], "goals": RNG.poisson(3, 20), "games": RNG.uniform(0.5, 4, 20)}
+)
+
+
+def written(kind: str, path: Path) -> bytes:
+    if kind == "parquet":
+        TABLE.write_parquet(path)
+    else:
+        text = TABLE.write_csv().encode()
+        path.write_bytes(gzip.compress(text) if kind == "csv.gz" else text)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv.gz", "csv"])
+def test_a_file_with_flipped_bytes_is_answered_or_refused_by_its_name(kind: str, tmp_path: Path) -> None:
+    path, rng, refused = tmp_path / f"in.{kind}", random.Random(0), 0
+    good = written(kind, path)
+    for _ in range(50):
+        bad = bytearray(good)
+        for _ in range(rng.choice([1, 2, 5])):
+            bad[rng.randrange(len(bad))] = rng.randrange(256)
+        path.write_bytes(bad)
+        done = ebformer("estimate", path, "--count", "goals", "--exposure", "games", "--method", "mle", "-o", "out.csv",
+                        folder=tmp_path)  # fmt: skip
+        assert done.returncode in (0, 1)
+        if done.returncode:
+            refused += 1
+            assert len(done.stderr) <= LONGEST + 20
+            assert done.stderr.count("\n") == 1
+    assert refused > 10
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv.gz"])
+def test_a_file_that_ends_early_is_refused_by_its_name(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"in.{ending}"
+    path.write_bytes(written(ending, path)[:-30])
+    done = ebformer("estimate", path, "--count", "goals", "-o", "out.csv", folder=tmp_path)
+    assert (done.returncode, str(path) in done.stderr, done.stderr.count("\n")) == (1, True, 1)
+
+
+@pytest.mark.parametrize("number", [5e-324, 1e-320, 9e-51, 1.1e50, 1e300])
+@pytest.mark.parametrize(("word", "x"), [("exposure", 3), ("se", 0.5)])
+def test_exposures_and_errors_beyond_the_bound_are_refused(number: float, word: str, x: float) -> None:
+    with pytest.raises(InputError, match="from 1e-50 to 1e50"):
+        eb.Tally.of([x, x], **{word: [1.0, number]})
+    named = {"effect" if word == "se" else "count": "x", word: "t"}
+    with pytest.raises(InputError, match="from 1e-50 to 1e50"):
+        eb.shrink(polars.DataFrame({"x": [x, x], "t": [1.0, number]}), **named)
+
+
+def test_effects_beyond_the_bound_are_refused() -> None:
+    with pytest.raises(InputError, match="from -1e50 to 1e50"):
+        eb.Tally.of([1e51, 0.0], se=1.0)
+
+
+@pytest.mark.parametrize("method", ["gamma", "npmle", "npmle-em", "mle"])
+@pytest.mark.parametrize("known", [SMALLEST, LARGEST])
+def test_numbers_at_the_bound_are_answered(method: str, known: float) -> None:
+    x = [0, 1, 1, 7]
+    rule = estimator(method)(eb.Tally.of(x, exposure=known))
+    found = rule(x)
+    assert np.isfinite(found).all()
+    assert found * known == pytest.approx(estimator(method)(eb.Tally.of(x))(x), rel=1e-6)
+
+
+def saved(method: str = "npmle", **changes: Any) -> dict[str, Any]:
+    record = estimator(method)(eb.Tally.of([0, 0, 1, 3, 9])).record()
+    return json.loads(json.dumps(record)) | changes
+
+
+GAP = {"gap": 0.0, "iterations": 3, "reached": True, "meaning": "gap"}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        saved(convergence=GAP | {"gap": "none"}),
+        saved(convergence=GAP | {"iterations": [3]}),
+        saved(convergence=GAP | {"reached": "yes"}),
+        saved(convergence=GAP | {"meaning": 3}),
+        saved(convergence=[1, 2]),
+        saved(units=-3),
+        saved(units=True),
+        saved(log_likelihood="much"),
+        saved(known=1e308),
+        saved(known=True),
+        saved(content={"atoms": [1.0, 1e300], "weights": [0.5, 0.5]}),
+        saved(content={"atoms": [True, 2.0], "weights": [0.5, 0.5]}),
+        saved(content={"atoms": 1.0, "weights": 1.0}),
+        saved("gamma", content={"gamma": {"shape": 1e-320, "rate": 1.0}}),
+        saved("gamma", content={"gamma": {"shape": [1.0], "rate": 1.0}}),
+        saved("gamma", content={"mixture": {"weights": [1.0], "shape": [1.0, 2.0], "rate": [1.0]}}),
+        saved("gamma", content={"mixture": {"weights": [0.5, 0.1], "shape": [1.0, 2.0], "rate": [1.0, 1.0]}}),
+        saved("erm", content={"knots": [0, 3], "levels": [1.0]}),
+        saved("erm", content={"knots": [0, 3], "levels": [-1.0, 2.0]}),
+        saved("erm", content={"knots": [3, 0], "levels": [1.0, 2.0]}),
+        saved("erm", content={"knots": [], "levels": []}),
+    ],
+)
+def test_an_edited_rule_is_refused_whole(record: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "rule.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match=r"rule\.json"):
+        Rule.load(tmp_path / "rule.json")
+
+
+def test_nan_in_a_saved_rule_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rule.json").write_text(json.dumps(saved()).replace("5", "NaN", 1))
+    with pytest.raises(InputError, match="not a saved rule"):
+        Rule.load(tmp_path / "rule.json")
+
+
+@pytest.mark.parametrize("change", [{"jump": 1e49}, {"pull": True}, {"trend": "up"}, {"errors": [1]}, {"pairs": 0.5}])
+def test_an_edited_drift_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "drift.json").write_text(json.dumps(eb.Drift.typical().record() | change))
+    with pytest.raises(InputError):
+        eb.Drift.load(tmp_path / "drift.json")
+
+
+@pytest.mark.parametrize("number", [np.nan, 1e30])
+def test_absurd_weights_are_refused(number: float) -> None:
+    shipped = zoo.load("T24r")
+    name = next(iter(shipped.arrays))
+    array = shipped.arrays[name].copy()
+    array.flat[0] = number
+    with pytest.raises(WeightsError, match="not finite, or beyond"):
+        Weights(shipped.config, dict(shipped.arrays) | {name: array})
+    with pytest.raises(WeightsError, match="has type"):
+        Weights(shipped.config, dict(shipped.arrays) | {name: array.astype(str)})
+
+
+@pytest.mark.parametrize("of", ["count", "exposure"])
+def test_true_and_false_are_no_numbers_in_any_kind_of_table(of: str, tmp_path: Path) -> None:
+    columns = {"x": [1, 0, 2], "t": [1.0, 2.0, 1.0]} | {"x" if of == "count" else "t": [True, False, True]}
+    polars.DataFrame(columns).write_parquet(tmp_path / "in.parquet")
+    polars.DataFrame(columns).write_csv(tmp_path / "in.csv")
+    arrow = pyarrow.table(columns)
+    kinds = [pandas.DataFrame(columns), polars.DataFrame(columns), arrow, duckdb.connect().from_arrow(arrow)]
+    kinds.append(pandas.DataFrame(columns).astype(object))
+    for frame in kinds:
+        with pytest.raises(InputError, match=r"not (numbers|a number)"):
+            eb.shrink(frame, count="x", exposure="t", method="mle")
+    for name in ("in.parquet", "in.csv"):
+        done = ebformer("estimate", name, "--count", "x", "--exposure", "t", folder=tmp_path)
+        assert (done.returncode, "not " in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_a_header_of_thousands_of_columns_is_refused(delimiter: str, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(delimiter.join(["count"] + ["x"] * 17_999) + "\n" + delimiter.join("1" * 18_000))
+    done = ebformer("estimate", "in.csv", "--count", "count", folder=tmp_path)
+    assert (done.returncode, "18,000 columns" in done.stderr) == (1, True)
+
+
+def test_among_hundreds_of_columns_one_has_to_be_named(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(",".join(f"c{i}" for i in range(150)) + "\n" + ",".join(["1"] * 150) + "\n")
+    done = ebformer("estimate", "in.csv", folder=tmp_path)
+    assert (done.returncode, "--count" in done.stderr) == (1, True)
+
+
+def test_complaints_stay_on_one_line_whatever_they_quote(tmp_path: Path) -> None:
+    hostile = "\x1b[2J" + "x\n" * 10_000
+    with pytest.raises(EbformerError) as caught:
+        eb.shrink(polars.DataFrame({"x": [hostile, "1"]}), count="x")
+    assert len(str(caught.value)) <= LONGEST
+    assert str(caught.value).isprintable()
+
+
+METHODS = ["npmle", "npmle-em", "gamma", "priorformer"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_draws_have_the_law_of_the_posterior(method: str) -> None:
+    """P(theta > c) of 20,000 draws is that of the posterior, at its own quantiles: chi-square with 4 cells."""
+    after = estimator(method)(eb.Tally.of(RNG.poisson(RNG.gamma(2.0, 2.0, 80)))).posterior([0, 3, 12])
+    draws = after.sample(20_000, np.random.default_rng(1))
+    cuts = np.quantile(draws, [0.2, 0.5, 0.8])
+    for unit in range(3):
+        expected = -np.diff(np.concatenate([[1.0], after.exceeds(cuts)[unit], [0.0]])) * draws.shape[1]
+        cell = np.searchsorted(cuts, draws[unit], side="left")
+        seen = np.bincount(cell, minlength=4)
+        held = expected > 5
+        assert stats.chi2.sf(((seen - expected)[held] ** 2 / expected[held]).sum(), max(int(held.sum()) - 1, 1)) > 1e-4
+
+
+def test_each_atom_is_drawn_as_often_as_its_weight_says_however_small() -> None:
+    weights = np.array([[0.5, 1e-3, 0.499 - 1e-9, 1e-9], [0.0, 1.0, 0.0, 0.0]])
+    after = DiscretePosterior(np.array([0.0, 1.0, 2.0, 1e9]), weights)
+    draws = after.sample(200_000, np.random.default_rng(0))
+    assert (draws[0] == 1.0).sum() == pytest.approx(200, abs=5 * np.sqrt(200))
+    assert (draws[1] == 1.0).all()
+
+
+def test_probabilities_above_many_levels_are_sums_over_atoms_and_cells() -> None:
+    edges = np.concatenate([[0.0], np.cumsum(RNG.uniform(0.1, 1.0, 9))])
+    atoms = np.concatenate([[0.0], (edges[1:-1] + edges[2:]) / 2])
+    weights = RNG.dirichlet(np.ones(9), size=4)
+    grid = GridPosterior(atoms, weights, edges, np.arange(9) == 0)
+    levels = np.concatenate([[-1.0], atoms, edges, RNG.uniform(0, 6, 20), [99.0]])
+    widths = grid.ends - grid.starts
+    share = np.where(
+        widths > 0,
+        np.clip((grid.ends - levels[:, None]) / np.where(widths > 0, widths, 1.0), 0.0, 1.0),
+        atoms > levels[:, None],
+    )
+    assert grid.exceeds(levels) == pytest.approx(weights @ share.T, abs=1e-14)
+    plain = DiscretePosterior(atoms, weights)
+    assert plain.exceeds(levels) == pytest.approx(weights @ (atoms > levels[:, None]).T, abs=1e-14)
+
+
+def test_a_mean_may_lie_beyond_its_interval_where_a_rare_theta_bears_it() -> None:
+    """Exactly: 0.0004 of a theta of a million is 400, and no interval of 99.9 % needs to hold it."""
+    after = BayesRule("oracle", Prior([1.0, 1e6], [0.9996, 0.0004])).posterior(0, exposure=1e-12)
+    assert after.interval(0.999)[1] == 1.0
+    assert after.mean == pytest.approx(0.9996 + 400.0, rel=1e-5)
+    assert after.mean - 1.0 <= np.sqrt(0.0005 / 0.9995 * after.variance)  # Cantelli
+
+
+@pytest.mark.filterwarnings("ignore")  # npmle-em says that its nodes are too far apart
+@pytest.mark.parametrize("method", ["npmle", "npmle-em", "priorformer"])
+def test_over_eleven_decades_a_mean_leaves_its_interval_no_further_than_it_may(method: str) -> None:
+    t = 10.0 ** RNG.uniform(-6, 5, 40)
+    x = RNG.poisson(RNG.gamma(0.5, 3.0, 40) * t)
+    after = estimator(method)(eb.Tally.of(x, exposure=t)).posterior(x, exposure=t)
+    low, high = after.interval(0.999)
+    slack = np.sqrt(0.0005 / 0.9995 * after.variance) + 1e-9 * high
+    assert ((after.mean >= low - slack) & (after.mean <= high + slack)).all()
+
+
+@pytest.mark.parametrize("name", ["T24f", "T24r", "L24r"])
+@pytest.mark.parametrize("mean", [300.0, 1e4, 1e6])
+@pytest.mark.filterwarnings("ignore")
+def test_beyond_its_range_a_network_still_agrees_with_the_mean_count(name: str, mean: float) -> None:
+    x = RNG.poisson(RNG.gamma(2.0, mean / 2, 300))
+    found = estimator(name)(eb.Tally.of(x))(x)
+    assert abs(found.mean() - x.mean()) <= np.sqrt(3.0 * found.mean() / 300) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(name for name, method in CATALOGUE.items() if "poisson" in method.channels))
+@pytest.mark.filterwarnings("ignore")
+def test_exposures_in_other_units_change_nothing_but_units(name: str) -> None:
+    x, t = np.array([0, 2, 1, 9, 4]), np.array([1.0, 0.3, 7.0, 2.0, 1.0])
+    method = estimator(name)
+    t = t if method.unequal_known else 1.0
+    plain = method(eb.Tally.of(x, exposure=t))(x, exposure=t)
+    for scale in (1e-6, 365.25, 1e9):
+        moved = method.in_units(1.0 / scale)(eb.Tally.of(x, exposure=scale * t))(x, exposure=scale * t)
+        rel = 1e-7 if name == "gamma-mixture" else 1e-9  # whose search ends at a gradient of 1e-8
+        assert moved * scale == pytest.approx(plain, rel=rel, abs=1e-12)
+
+
+def test_as_many_groups_as_rows_are_told_of(tmp_path: Path) -> None:
+    polars.DataFrame({"x": [i % 5 for i in range(60)], "g": [f"g{i}" for i in range(60)]}).write_csv(
+        tmp_path / "in.csv"
+    )
+    done = ebformer(
+        "estimate", "in.csv", "--count", "x", "--group", "g", "--method", "mle", "-o", "o.csv", folder=tmp_path
+    )
+    assert done.returncode == 0
+    assert "60 groups for 60 rows" in done.stderr
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next_and_that_of_a_living_one_stays(tmp_path: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    with replacing(tmp_path / "a.csv") as partial:
+        left = partial.with_name(partial.name.replace(f"-{os.getpid()}-", f"-{dead.pid}-"))
+        left.write_text("half")
+        other = tmp_path / f".b.csv.{left.name.partition('.a.csv.')[2]}"
+        other.write_text("of another target")
+        with replacing(tmp_path / "a.csv") as second:
+            second.write_text("2")
+        assert partial.exists()
+        assert not left.exists()
+        partial.write_text("1")
+    assert (tmp_path / "a.csv").read_text() == "1"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([other.name, "a.csv"])

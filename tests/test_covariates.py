@@ -1,0 +1,207 @@
+"""Covariates: expectations out of sample, priors around them, and nothing that depends on the order of rows."""
+
+import json
+import warnings
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+import ebformer as eb
+from command_line import ebformer
+from ebformer.channels.binomial import Binomial
+from ebformer.channels.normal import Normal
+from ebformer.channels.poisson import Poisson
+from ebformer.covariates import Encoding, cross_fit, dealt, deviations, shifted
+from ebformer.errors import EbformerError, InputError
+from ebformer.rule import BayesRule
+
+WORDS = {
+    "poisson": {"count": "x", "exposure": "known"},
+    "binomial": {"count": "x", "trials": "known"},
+    "normal": {"effect": "x", "se": "known"},
+}
+CHANNELS = {"poisson": Poisson(), "binomial": Binomial(), "normal": Normal()}
+
+
+def world(channel: str, n: int = 300, seed: int = 0, effect: float = 1.0) -> tuple[pl.DataFrame, np.ndarray]:
+    """Units whose natural parameter goes with age and team, `effect` times, and with chance."""
+    rng = np.random.default_rng(seed)
+    age, team = rng.integers(18, 40, n).astype(float), rng.choice(["a", "b", "c"], n)
+    eta = -1.0 + effect * (0.06 * (age - 28) + np.where(team == "a", 0.8, 0.0)) + 0.25 * rng.normal(size=n)
+    theta = CHANNELS[channel].at_natural(eta)
+    known = rng.gamma(3.0, 0.1, n) if channel == "normal" else rng.integers(5, 60, n).astype(float)
+    x = CHANNELS[channel].draw(theta, known, rng)
+    frame = pl.DataFrame({"unit": np.arange(n), "x": x, "known": known, "age": age, "team": team})
+    gaps = pl.when(pl.col("unit") % 13 == 0).then(None).otherwise(pl.col("age")).alias("age")
+    return frame.with_columns(gaps), theta
+
+
+def shrunken(frame: pl.DataFrame, channel: str, **more) -> pl.DataFrame:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return eb.shrink(frame, **WORDS[channel], **more)
+
+
+def error(table: pl.DataFrame, theta: np.ndarray) -> float:
+    return float(np.mean((table["estimate"].to_numpy() - theta) ** 2))
+
+
+@pytest.mark.parametrize("channel", WORDS)
+def test_covariates_that_tell_lower_the_error_and_intervals_hold(channel) -> None:
+    frame, theta = world(channel, 600)
+    told = shrunken(frame, channel, covariates=["age", "team"])
+    assert error(told, theta) < 0.9 * error(shrunken(frame, channel), theta)
+    assert told.columns[5:] == ["expected", "estimate", "lower", "upper"]
+    held = ((told["lower"].to_numpy() <= theta) & (theta <= told["upper"].to_numpy())).mean()
+    assert 0.85 <= held <= 0.96
+
+
+@pytest.mark.parametrize("channel", WORDS)
+def test_the_order_of_rows_of_columns_and_of_doors_changes_nothing(channel) -> None:
+    frame, _ = world(channel)
+    names = ["expected", "estimate", "lower", "upper"]
+    first = shrunken(frame, channel, covariates=["age", "team"])
+    turned = shrunken(frame.sample(fraction=1.0, shuffle=True, seed=3), channel, covariates=["age", "team"])
+    assert turned.sort("unit").select(names).equals(first.select(names))
+    in_duckdb = shrunken(duckdb.sql("FROM frame"), channel, covariates=["age", "team"]).pl().sort("unit")
+    np.testing.assert_allclose(in_duckdb.select(names).to_numpy(), first.select(names).to_numpy(), rtol=1e-12)
+    pandas = shrunken(frame.to_pandas(), channel, covariates=["team", "age"])
+    np.testing.assert_allclose(pandas[names].to_numpy(), first.select(names).to_numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("channel", WORDS)
+def test_shuffled_targets_show_no_gain(channel) -> None:
+    frame, theta = world(channel, 400, effect=0.0)
+    ratios = []
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(frame.height)
+        other = frame.select("age", "team")[order]
+        shuffled = pl.concat([frame.drop("age", "team"), other], how="horizontal")
+        told = shrunken(shuffled, channel, covariates=["age", "team"], regression="linear")
+        ratios.append(error(told, theta) / error(shrunken(shuffled, channel), theta))
+    assert 0.97 < np.mean(ratios) < 1.1
+
+
+def test_no_unit_tells_about_its_own_expectation() -> None:
+    frame, _ = world("poisson", 200)
+    x, known, age = (frame[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("x", "known", "age"))
+    one = np.ones(200, dtype=np.int64)
+    before = cross_fit(Poisson(), x, known, one, {"age": age, "id": np.arange(200.0)}, "linear")[0]
+    # A covariate that names the unit itself could tell its outcome only by a leak.
+    telling = cross_fit(Poisson(), x, known, one, {"id": np.arange(200.0).astype(str).astype(object)}, "trees")[1]
+    assert telling.importance == {}
+    assert before.shape == (200,)
+
+
+def test_units_are_dealt_out_evenly_and_copies_to_all_folds() -> None:
+    units = np.array([1, 7, 100, 3])
+    folds = dealt(units, 10, np.random.default_rng(0))
+    assert folds.sum(axis=0).tolist() == units.tolist()
+    assert set(folds.sum(axis=1).tolist()) <= {11, 12}
+    assert folds[:, 2].tolist() == [10] * 10
+
+
+@pytest.mark.parametrize("channel", ["poisson", "normal"])
+def test_the_moved_prior_of_deviations_is_the_prior_of_the_units(channel) -> None:
+    """E[theta | x, e] by the moved prior equals e times, or e plus, the Bayes rule of the deviation."""
+    of, x, known = CHANNELS[channel], np.array([0.0, 3.0, 7.0]), np.array([1.0, 2.0, 0.5])
+    prior = eb.Prior([0.5, 1.0, 2.5], [0.2, 0.5, 0.3])
+    rule = BayesRule("oracle", prior, channel=of, known=None)
+    for expected in (0.3, 4.0):
+        own = rule(*deviations(of, x, known, np.full(3, expected)))
+        whole = own * expected if channel == "poisson" else own + expected
+        np.testing.assert_allclose(shifted(rule, expected)(x, known), whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("channel", WORDS)
+def test_a_saved_fit_answers_as_the_fit_does_and_holds_no_code(channel, tmp_path) -> None:
+    frame, _ = world(channel)
+    fit = eb.fit(frame, **WORDS[channel], covariates=["age", "team"])
+    fit.save(tmp_path / "fit.json")
+    json.loads((tmp_path / "fit.json").read_text())
+    new = frame.head(20).with_columns(pl.lit("new").alias("team"))
+    assert eb.load_fit(tmp_path / "fit.json").apply(new).equals(fit.apply(new))
+    with pytest.raises(InputError, match="together"):
+        fit.updated(new)
+
+
+@pytest.mark.parametrize("channel", ["poisson", "binomial"])
+def test_a_unit_without_observation_gets_its_expectation_and_a_wide_interval(channel) -> None:
+    frame, _ = world(channel, 600)
+    fit = eb.fit(frame, **WORDS[channel], covariates=["age", "team"])
+    fresh, rates = world(channel, 1000, seed=1)
+    told = fit.apply(fresh.with_columns(pl.lit(0.0).alias("x"), pl.lit(0.0).alias("known")))
+    np.testing.assert_allclose(told["estimate"], told["expected"], rtol=0.05)
+    held = ((told["lower"].to_numpy() <= rates) & (rates <= told["upper"].to_numpy())).mean()
+    assert 0.84 <= held <= 0.97
+
+
+def test_exposure_itself_may_be_a_covariate_where_the_check_finds_it() -> None:
+    rng = np.random.default_rng(5)
+    games = rng.integers(1, 82, 800)
+    theta = 0.1 + 0.4 * games / 82
+    frame = pl.DataFrame({"x": rng.poisson(games * theta), "known": games})
+    with pytest.warns(eb.ModelWarning, match="--covariates"):
+        plain = eb.shrink(frame, **WORDS["poisson"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        told = eb.shrink(frame, **WORDS["poisson"], covariates=["known"])
+    assert error(told, theta) < 0.5 * error(plain, theta)
+
+
+def test_the_command_line_answers_as_python_does(tmp_path) -> None:
+    frame, _ = world("poisson")
+    frame.with_columns(pl.col("x").cast(pl.Int64)).write_csv(tmp_path / "players.csv")
+    table, fit, out = (str(tmp_path / name) for name in ("players.csv", "fit.json", "out.csv"))
+    asked = ["estimate", table, "--count", "x", "--exposure", "known", "--covariates", "age, team"]
+    said = ebformer(*asked, "--save", fit, "-o", out)
+    assert "of the spread" in said.stderr
+    expected = shrunken(frame, "poisson", covariates=["age", "team"])
+    np.testing.assert_allclose(pl.read_csv(out)["estimate"], expected["estimate"], rtol=1e-12)
+    ebformer("apply", fit, table, "-o", out)
+    assert "expected" in pl.read_csv(out).columns
+
+
+def test_per_multiplies_what_is_expected_too() -> None:
+    frame, _ = world("poisson")
+    one = shrunken(frame, "poisson", covariates=["age"], regression="linear")
+    many = shrunken(frame, "poisson", covariates=["age"], regression="linear", per=1000)
+    np.testing.assert_allclose(many["expected"], 1000 * one["expected"])
+
+
+def test_categories_are_in_the_order_of_their_names_and_new_ones_missing() -> None:
+    columns = {"age": np.array([3.0, np.nan]), "team": np.array(["b", "a"], dtype=object)}
+    encoding = Encoding.of(columns, np.ones(2, dtype=np.int64))
+    assert encoding.names == ("team", "age")
+    np.testing.assert_equal(encoding.numbers(columns), [[1.0, 3.0], [0.0, np.nan]])
+    asked = {"age": np.array([np.inf]), "team": np.array(["z"], dtype=object)}
+    np.testing.assert_equal(encoding.numbers(asked), [[np.nan, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"covariates": "age"}, "give a list"),
+        ({"covariates": []}, "at least one"),
+        ({"covariates": ["agee"]}, "did you mean 'age'"),
+        ({"covariates": ["x"]}, "cannot be a covariate"),
+        ({"covariates": ["age"], "regression": "cubic"}, "trees or linear"),
+        ({"covariates": ["age"], "unit": "team"}, "one row per unit"),
+        ({"covariates": ["age"], "method": "mle"}, "has none"),
+        ({"covariates": ["empty"]}, "no entries"),
+        ({"covariates": ["day"]}, "make it a number"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(given, sentence) -> None:
+    frame, _ = world("poisson", 40)
+    frame = frame.with_columns(pl.lit(None).alias("empty"), pl.date(2020, 1, 1).alias("day"))
+    with pytest.raises(EbformerError, match=sentence):
+        shrunken(frame, "poisson", **given)
+
+
+def test_proportions_have_a_method_of_their_own() -> None:
+    frame, _ = world("binomial", 40)
+    with pytest.raises(InputError, match="name no method"):
+        shrunken(frame, "binomial", covariates=["age"], method="beta")

@@ -1,0 +1,89 @@
+"""Copies of scikit-learn's regressions answer as it does, and survive being written down."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+from ebformer.channels.binomial import Binomial
+from ebformer.channels.normal import Normal
+from ebformer.channels.poisson import Poisson
+from ebformer.regression import Forest, Line, copied, read_regression, train
+
+CATEGORIES = [12, 0, 0]
+
+
+def covariates(n: int = 600) -> np.ndarray:
+    """A category, of which number 11 is never seen, and two numbers; all have gaps."""
+    rng = np.random.default_rng(1)
+    z = np.column_stack([rng.integers(0, 11, n).astype(float), rng.normal(size=n), rng.exponential(size=n)])
+    z[rng.random(z.shape) < 0.1] = np.nan
+    return z
+
+
+def outcome(z: np.ndarray) -> np.ndarray:
+    known = np.nan_to_num(z)
+    return np.random.default_rng(2).poisson(np.exp(0.4 * (known[:, 0] % 3) + 0.5 * known[:, 1])).astype(float)
+
+
+def test_copied_trees_answer_as_scikit_learn_does() -> None:
+    z, y = covariates(), outcome(covariates())
+    asked = np.concatenate([z, [[11.0, 0.0, 1.0], [np.nan, np.nan, np.nan]]])
+    fitted = z[:, 0] != 7.0  # a category that only the others have
+    by_kind = {"categorical_features": [True, False, False], "max_iter": 30, "early_stopping": False}
+    counts = HistGradientBoostingRegressor(loss="poisson", **by_kind).fit(z[fitted], y[fitted])
+    np.testing.assert_allclose(copied(counts, CATEGORIES).eta(asked), np.log(counts.predict(asked)), atol=1e-12)
+    effects = HistGradientBoostingRegressor(**by_kind).fit(z[fitted], y[fitted])
+    np.testing.assert_allclose(copied(effects, CATEGORIES).eta(asked), effects.predict(asked), atol=1e-12)
+    odds = HistGradientBoostingClassifier(**by_kind).fit(z[fitted], y[fitted] > 1)
+    np.testing.assert_allclose(copied(odds, CATEGORIES).eta(asked), odds.decision_function(asked), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["trees", "linear"])
+@pytest.mark.parametrize("channel", [Poisson(), Binomial(), Normal()], ids=str)
+def test_a_mean_of_regressions_answers_with_their_mean_also_after_json(channel, kind) -> None:
+    z, y = covariates(), outcome(covariates())
+    y = y / y.max() if channel.name == "binomial" else y
+    found = [train(kind, channel, y, weight, z, CATEGORIES) for weight in np.random.default_rng(3).random((3, y.size))]
+    mean = type(found[0]).mean(found)
+    np.testing.assert_allclose(mean.eta(z), np.mean([one.eta(z) for one in found], axis=0), atol=1e-12)
+    again = read_regression(json.loads(json.dumps(mean.record())))
+    assert np.array_equal(again.eta(z), mean.eta(z))
+    assert isinstance(again, Line if kind == "linear" else Forest)
+
+
+def test_stages_lead_from_the_first_tree_to_all() -> None:
+    z, y = covariates(), outcome(covariates())
+    found = train("trees", Poisson(), y, np.ones(y.size), z, CATEGORIES)
+    by_stage = found.by_stage(z)
+    for stage in (1, 7, found.stages):
+        np.testing.assert_allclose(found.up_to(stage).eta(z), by_stage[:, stage - 1], atol=1e-12)
+
+
+def test_a_line_finds_the_coefficients_of_a_linear_world() -> None:
+    rng = np.random.default_rng(4)
+    z = np.column_stack([rng.integers(0, 2, 20_000).astype(float), rng.normal(size=20_000)])
+    y = rng.poisson(np.exp(0.5 + 0.8 * z[:, 0] - 0.3 * z[:, 1]))
+    found = train("linear", Poisson(), y.astype(float), np.ones(y.size), z, [2, 0])
+    assert found.slope[1] == pytest.approx(-0.3, abs=0.02)
+    assert found.effects[0][1] - found.effects[0][0] == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize("broken", [{"left": [5]}, {"roots": [3]}, {"feature": []}, {"category_set": [2]}])
+def test_trees_that_lead_nowhere_are_refused(broken) -> None:
+    leaf = Forest(
+        start=0.0,
+        roots=np.array([0]),
+        feature=np.array([0]),
+        threshold=np.array([0.0]),
+        left=np.array([0]),
+        right=np.array([0]),
+        value=np.array([2.0]),
+        missing_left=np.array([False]),
+        category_set=np.array([-1]),
+        sets=(),
+    ).record()
+    assert read_regression(leaf).eta(np.zeros((2, 1))).tolist() == [2.0, 2.0]
+    with pytest.raises((ValueError, KeyError)):
+        read_regression(leaf | broken)
