@@ -64,7 +64,7 @@ def posterior_mean_bounds(
     >>> tally = Tally([0, 1, 2, 3, 4, 5, 6, 7], [7840, 1317, 239, 42, 14, 4, 4, 1])
     >>> bounds = posterior_mean_bounds(tally, [0, 1])
     >>> bounds.lower.round(2).tolist(), bounds.upper.round(2).tolist()
-    ([0.12, 0.21], [0.2, 0.54])
+    ([0.13, 0.16], [0.2, 0.66])
     """
     tails(level)
     if not isinstance(tally, Tally):

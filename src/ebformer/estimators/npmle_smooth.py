@@ -44,7 +44,7 @@ class NpmleSmooth(Estimator):
     >>> rule = NpmleSmooth()(Tally.of([0, 0, 3, 1, 12, 0, 2, 5, 1, 0, 4, 2]))
     >>> low, high = rule.posterior(3).interval(0.9)
     >>> print(rule(3).round(1), low.round(1), high.round(1))
-    2.8 0.8 6.0
+    3.0 0.9 6.0
     """
 
     name: ClassVar[str] = "npmle-smooth"
@@ -96,9 +96,9 @@ def widest(tally: Tally) -> float:
         width, centre = np.asarray(np.exp(log_width)), np.asarray(tally.mean)
         return -float(tally.multiplicity @ channel.log_around(tally.x, tally.known, centre, width))
 
-    best = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 0.01})
+    best = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-6})
 
     def below(log_width: float) -> float:
         return loss(log_width) - best.fun - WIDEST
 
-    return float(np.exp(ends[1] if below(ends[1]) <= 0 else brentq(below, best.x, ends[1], xtol=0.01)))
+    return float(np.exp(ends[1] if below(ends[1]) <= 0 else brentq(below, best.x, ends[1], xtol=1e-12)))
