@@ -19,7 +19,7 @@ def test_weights_of_the_ablation_stay_in_the_repository(tmp_path, monkeypatch, c
     for weights in (here / "mixture.safetensors", Path("src/ebformer/networks/zoo/T24r.safetensors")):
         (tmp_path / weights).parent.mkdir(parents=True)
         shutil.copy(ROOT / weights, tmp_path / weights)
-    (tmp_path / "src/ebformer/__init__.py").touch()
+    shutil.copy(ROOT / "src/ebformer/__init__.py", tmp_path / "src/ebformer")
     monkeypatch.setenv("CC", "false")
     (wheel,) = builders.WheelBuilder(str(tmp_path)).build(directory=str(tmp_path / "dist"), versions=["standard"])
     packed = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".safetensors")]
