@@ -2,6 +2,7 @@
 # make test   everything, with the development extras
 # make fuzz   attack every door for MINUTES, and keep what breaks as tests
 # make site   the documentation as pages in site/, to open without a server
+# make pictures  the README's picture, a screenshot of a report
 # make pages  what the pages in docs/ print and show, by running their code again
 # make playground   one page that runs the package in a browser: build/playground.html
 PYTHON ?= python3
@@ -12,7 +13,7 @@ MINUTES ?= 5
 INSTALLED := pyproject.toml hatch_build.py src/ebformer/networks/kernels.c src/ebformer/networks/constants.py \
 	src/ebformer/estimators/npmle/loops.c
 
-.PHONY: demo test fuzz pages site playground clean
+.PHONY: demo test fuzz pages pictures site playground clean
 
 demo: .venv/demo
 	$(BIN)/ebformer demo
@@ -36,6 +37,9 @@ pages: .venv/test
 
 playground: .venv/test
 	$(BIN)/python playground/build.py build/playground.html
+
+pictures: .venv/test
+	$(BIN)/python benchmarks/pictures.py
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ebformer needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)")'

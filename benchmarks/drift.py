@@ -3,6 +3,7 @@
 python benchmarks/drift.py recovery --leagues 40     parameters within two standard errors, coverage of intervals
 python benchmarks/drift.py still --leagues 20        what learning costs where no rate moves
 python benchmarks/drift.py looks --leagues 10        squared error of present rates after one, two and three looks
+python benchmarks/drift.py books                     log scores of books, whose words are known to come
 python benchmarks/drift.py speed                     a million pairs of effects, predictions for a million rows
 """
 
@@ -105,6 +106,22 @@ def looks(leagues: int) -> None:
     print(f"three over two: {shown(three / two)}")
 
 
+def books() -> None:
+    """Log scores of every 40th book, without drift and with the typical one: plain, and given that every word comes."""
+    from ebformer.lab.fielddata import books as library
+    from ebformer.lab.fielddata import score
+
+    for name, drift in (("none", None), ("typical", eb.Drift.typical())):
+        plain = known = units = 0.0
+        for book in library.load()[::40][:24]:
+            rule = eb.estimator("priorformer")(book.tally)
+            absent = float(rule.predict(0, 1.0, book.ratio, drift=drift).pmf(0))  # no word is in neither part
+            plain += book.n * score(book, rule, drift=drift).log_score
+            known -= float(book.multiplicity[book.before == 0].sum()) * np.log1p(-absent)
+            units += book.n
+        print(f"{name}: log score {plain / units:.3f}, given that every word comes {(plain + known) / units:.3f}")
+
+
 def speed() -> None:
     """Processor time."""
     rng, n = np.random.default_rng(0), 1_000_000
@@ -119,17 +136,17 @@ def speed() -> None:
     frame = polars.DataFrame({"x": rng.poisson(rng.gamma(1.2, 0.2, n) * exposure), "t": exposure})
     for words in ({}, {"future": 82.0}, {"future": 82.0, "drift": "typical"}):
         start = time.process_time()
-        eb.shrink(frame, "x", "t", **words)  # type: ignore[arg-type]
+        eb.shrink(frame, "x", "t", **words)
         print(f"a million rows, {words or 'estimates alone'}: {time.process_time() - start:.1f} s", flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["recovery", "still", "looks", "speed"])
+    parser.add_argument("what", choices=["recovery", "still", "looks", "books", "speed"])
     parser.add_argument("--leagues", type=int, default=20)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    if given.what == "speed":
-        speed()
+    if given.what in ("books", "speed"):
+        {"books": books, "speed": speed}[given.what]()
     else:
         {"recovery": recovery, "still": still, "looks": looks}[given.what](given.leagues)

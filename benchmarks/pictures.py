@@ -28,7 +28,7 @@ def screenshot(page: Path) -> bytes:
 
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
-    for flag in ("--headless", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run"):
+    for flag in ("--headless", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars"):
         options.add_argument(flag)
     browser = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     try:

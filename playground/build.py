@@ -1,6 +1,6 @@
 """Build the playground: one page that holds the package itself, its Python translated and its C compiled.
 
-    python playground/build.py build/playground.html
+python playground/build.py build/playground.html
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ REPLACED = {"walk": HERE / "walk.py", "ebformer.networks.zoo": HERE / "zoo.py"}
 LEFT_OUT = {
     "ebformer.atomic", "ebformer.check", "ebformer.drift", "ebformer.estimators.full_bayes", "ebformer.pooling",
     "ebformer.estimators.pretrained", "ebformer.estimators.unseen_zeros", "ebformer.networks.libraries",
-    "ebformer.tables.duck", "ebformer.tables.frames", "ebformer.tables.saved_fit", "ebformer.tables.shrink", "ebformer.channels.hyperprior",
+    "ebformer.tables.duck", "ebformer.tables.frames", "ebformer.tables.saved_fit",
+    "ebformer.tables.shrink", "ebformer.channels.hyperprior",
 }  # fmt: skip
 """What the page has no use for: to call it is an error, to import it is not."""
 CHANGED = {"ebformer.tables.observations": ("LIMIT = 30_000", "LIMIT = 6_000")}
@@ -37,7 +38,8 @@ CHANGED = {"ebformer.tables.observations": ("LIMIT = 30_000", "LIMIT = 6_000")}
 LOOP_FORMULAS = {
     "add": "{a} + {b}", "sub": "{a} - {b}", "mul": "{a} * {b}", "div": "{a} / {b}", "lt": "{a} < {b} ? 1 : 0",
     "le": "{a} <= {b} ? 1 : 0", "gt": "{a} > {b} ? 1 : 0", "ge": "{a} >= {b} ? 1 : 0", "eq": "{a} === {b} ? 1 : 0",
-    "divide": "{a} / {b}", "maximum": "{a} !== {a} || {a} > {b} ? {a} : {b}", "minimum": "{a} !== {a} || {a} < {b} ? {a} : {b}",
+    "divide": "{a} / {b}", "maximum": "{a} !== {a} || {a} > {b} ? {a} : {b}",
+    "minimum": "{a} !== {a} || {a} < {b} ? {a} : {b}",
 }  # fmt: skip
 KERNELS = ("attention", "mlp", "near_block", "em_steps", "em_track", "all_blocks")
 LOOPS = ("loops_em_steps", "reweigh", "expand", "newton_step")
@@ -124,7 +126,9 @@ def with_loops(runtime: str) -> str:
 def engine() -> str:
     """The package in JavaScript, without its weights and its compiled part: `start` takes these."""
     files = (HERE / "runtime" / name for name in ("python.js", "numpy.js", "libraries.js"))
-    runtime = [with_loops(text) if "const loops" in text else text for text in (file.read_text("utf-8") for file in files)]
+    runtime = [
+        with_loops(text) if "const loops" in text else text for text in (file.read_text("utf-8") for file in files)
+    ]
     translations = [
         f'$.sources.set("{name}",{translated(text, name, module_path(name).name == "__init__.py")});'
         for name, text in modules("walk").items()

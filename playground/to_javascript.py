@@ -226,7 +226,8 @@ class Translation:
         first, *rest = items
         entered = "$w.__enter__()"
         stored = f"{entered};" if first.optional_vars is None else self.store(first.optional_vars, entered)
-        return f"{{const $w={self.value(first.context_expr)};{stored}try{{{self.with_(rest, body)}}}finally{{$w.__exit__(null,null,null);}}}}"
+        inside = f"{stored}try{{{self.with_(rest, body)}}}finally{{$w.__exit__(null,null,null);}}"
+        return f"{{const $w={self.value(first.context_expr)};{inside}}}"
 
     def try_(self, node: ast.Try) -> str:
         self.caught += 1
@@ -241,7 +242,8 @@ class Translation:
             caught = f"catch($x){{const {error}=$.caught($x);{'else '.join(handlers)}else throw {error};}}"
         last = f"finally{{{self.block(node.finalbody)}}}" if node.finalbody else ""
         if node.orelse:
-            return f"{{let $ok=false;try{{{self.block(node.body)}$ok=true;}}{caught}{last}if($ok){{{self.block(node.orelse)}}}}}"
+            after = f"if($ok){{{self.block(node.orelse)}}}"
+            return f"{{let $ok=false;try{{{self.block(node.body)}$ok=true;}}{caught}{last}{after}}}"
         return f"try{{{self.block(node.body)}}}{caught}{last}"
 
     def class_(self, node: ast.ClassDef) -> str:
@@ -278,7 +280,10 @@ class Translation:
     def function_of(self, name: str, args: ast.arguments, body: list[ast.stmt] | ast.expr, static: bool = False) -> str:
         method = self.scopes[-1].kind == "class" and not static and not isinstance(body, ast.expr)
         depth, caught, self.caught = len(self.scopes), self.caught, 0
-        positional, only = [each.arg for each in (*args.posonlyargs, *args.args)], [each.arg for each in args.kwonlyargs]
+        positional, only = (
+            [each.arg for each in (*args.posonlyargs, *args.args)],
+            [each.arg for each in args.kwonlyargs],
+        )
         defaults = dict(zip(reversed(positional), reversed(args.defaults), strict=False))
         defaults |= {name: value for name, value in zip(only, args.kw_defaults, strict=True) if value is not None}
         given = {name: self.value(value) for name, value in defaults.items()}
@@ -340,7 +345,8 @@ class Translation:
             case ast.Subscript(value=of, slice=index):
                 return f"$.get({self.value(of)},{self.value(index)})"
             case ast.Slice(lower=lower, upper=upper, step=step):
-                return f"$.slice({','.join('null' if part is None else self.value(part) for part in (lower, upper, step))})"
+                parts = ("null" if part is None else self.value(part) for part in (lower, upper, step))
+                return f"$.slice({','.join(parts)})"
             case ast.Call():
                 return self.call(node)
             case ast.BinOp(left=left, op=op, right=right):
@@ -429,7 +435,9 @@ class Translation:
         placed, named = self.listed(node.args), ""
         if node.keywords:
             parts = (
-                f"...$.entries({self.value(each.value)})" if each.arg is None else f"[{text(each.arg)},{self.value(each.value)}]"
+                f"...$.entries({self.value(each.value)})"
+                if each.arg is None
+                else f"[{text(each.arg)},{self.value(each.value)}]"
                 for each in node.keywords
             )
             named = f",new $.Keywords([{','.join(parts)}])"

@@ -57,7 +57,9 @@ class TextTable:
 
     def between_semicolons(self) -> None:
         """Read a comma as a decimal one, as `text_files.decimal_marks` says."""
-        comma, point, either = (re.compile(f"^{DECIMALS.format(mark=mark)}$", re.IGNORECASE) for mark in (",", ".", ",."))
+        comma, point, either = (
+            re.compile(f"^{DECIMALS.format(mark=mark)}$", re.IGNORECASE) for mark in (",", ".", ",.")
+        )
         thousands = re.compile(f"^{THOUSANDS}$")
         for at, entries in enumerate(self.entries):
             large = [entry for entry in entries if thousands.search(entry)]

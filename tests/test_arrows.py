@@ -23,6 +23,7 @@ LAYERS = [
         "point_null",
         "check",
         "unseen_units",
+        "localization",
         "comparison",
         "datasets",
         "scikit_learn",

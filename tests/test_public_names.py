@@ -3,7 +3,6 @@
 import inspect
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -21,9 +20,10 @@ def test_a_star_imports_what_needs_no_extra() -> None:
     assert set(dir(ebformer)) - set(ebformer.__all__) == {"EmpiricalBayes"}
 
 
-def test_the_version_is_that_of_the_project() -> None:
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert ebformer.__version__ == project["version"]
+def test_the_version_is_that_of_the_citation_and_the_changelog() -> None:
+    root = Path(__file__).parents[1]
+    assert f"\nversion: {ebformer.__version__}\n" in (root / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\n## {ebformer.__version__}\n" in (root / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_what_is_raised_and_warned_of_can_be_caught_by_a_public_name() -> None:

@@ -66,7 +66,7 @@ def _ahead(posterior: Posterior, units: NDArray[np.int64], edges: Floats) -> Flo
     """How many of these units are expected above each edge."""
     if isinstance(posterior, DiscretePosterior):  # all units together are one mixture on the same atoms
         together = replace(posterior, weights=units @ posterior.weights / units.sum())
-        return units.sum() * together.exceeds(edges)
+        return np.asarray(units.sum() * together.exceeds(edges))
     some = _blocks(np.arange(edges.size), posterior.mean.size)
     return np.concatenate([units @ posterior.exceeds(edges[block]) for block in some])
 

@@ -365,7 +365,7 @@ def test_a_method_without_a_prior_claims_no_fit_but_tells_of_troubles(tmp_path: 
     for method, said in (("mle", False), ("gamma", True)):
         done = ebformer("report", "-", "--method", method, "-o", page, given=few)
         assert done.returncode == 0, done.stderr
-        assert ("Model check: too few rows" in page.read_text(encoding="utf-8")) is said
+        assert ("too few units to tell" in page.read_text(encoding="utf-8")) is said
         assert ("extremes move towards" in page.read_text(encoding="utf-8")) is said
         assert "Calibration" not in page.read_text(encoding="utf-8")
     rounded = "goals\n" + "\n".join(str(10 * (i % 9 + 1)) for i in range(500)) + "\n"
@@ -408,13 +408,13 @@ def test_methods_left_out_for_one_reason_are_named_in_one_line() -> None:
     ]
 
 
-def test_a_report_without_matplotlib_says_what_to_install(tmp_path: Path) -> None:
-    """`pip install .` leaves matplotlib out; the same holds for a process that cannot find it."""
-    hidden = "import sys; sys.modules['matplotlib'] = None; from ebformer.cli import main; main()"
+def test_a_report_without_jinja_says_what_to_install(tmp_path: Path) -> None:
+    """`pip install .` leaves jinja2 out; the same holds for a process that cannot find it."""
+    hidden = "import sys; sys.modules['jinja2'] = None; from ebformer.cli import main; main()"
     command = [sys.executable, "-c", hidden, "report", "-", "-o", str(tmp_path / "r.html")]
     done = subprocess.run(command, input="goals\n1\n2\n", capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "ebformer: this needs matplotlib: pip install 'ebformer[plot]'\n"
+    assert done.stderr == "ebformer: this needs jinja2: pip install 'ebformer[plot]'\n"
 
 
 @pytest.mark.parametrize("command", ["estimate", "apply", "compare", "methods", "datasets"])

@@ -161,16 +161,22 @@ def test_a_model_that_does_not_fit_is_said_at_the_top(tmp_path, report):
     assert "Not quite: the counts vary less" in html
 
 
+TRIANGLE = '"geometry": {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1]]]}'
+
+
 @pytest.mark.parametrize(
     ("geojson", "sentence"),
     [
         ("{", "is no GeoJSON: it does not hold JSON"),
         ('{"type": "Point"}', "is no GeoJSON with features"),
-        ('{"features": [{"properties": {"id": 1}, "geometry": null}]}', "has no area with a property 'fips' or an id"),
-        ('{"features": [{"id": "zz", "geometry": {"type": "Polygon", "coordinates": [[[0,0],[1,0],[1,1]]]}}]}', "no row's fips is on the map: the table has '02', the map 'zz'"),
-        ('{"features": [{"id": "02", "geometry": {"type": "Polygon", "coordinates": [[[0,0],[1,0],[1,1]]]}}]}', "several rows have fips 02"),
+        ('{"features": [{"properties": {}, "geometry": null}]}', "has no area with a property 'fips' or an id"),
+        (
+            f'{{"features": [{{"id": "zz", {TRIANGLE}}}]}}',
+            "no row's fips is on the map: the table has '02', the map 'zz'",
+        ),
+        (f'{{"features": [{{"id": "02", {TRIANGLE}}}]}}', "several rows have fips 02"),
     ],
-)  # fmt: skip
+)
 def test_a_map_that_cannot_be_drawn_is_refused_in_one_sentence(tmp_path, geojson, sentence):
     (tmp_path / "t.csv").write_text("fips,x\n01,3\n02,4\n02,0\n")
     (tmp_path / "m.geojson").write_text(geojson)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,13 +70,13 @@ def test_every_home_answers_alike(home: str) -> None:
     half = pl.col("goals") // 2
     teams = [table.with_columns(goals=goals, games=pl.col("games") / 2) for goals in (half, pl.col("goals") - half)]
     split = pl.concat(teams)  # two teams in a season add up
-    given: Any = {
-        "pandas": lambda: split.to_pandas(),
+    homes: dict[str, Callable[[], Any]] = {
+        "pandas": lambda: pd.DataFrame(split.to_dict(as_series=False)),
         "duckdb": lambda: duckdb.connect().from_arrow(split.to_arrow()),
         "text": lambda: table.with_columns(pl.col("season").cast(pl.String)),
         "shuffled": lambda: table.sample(fraction=1.0, shuffle=True, seed=1),
-    }[home]()
-    found = eb.shrink(given, **ASKED, future=1.0)
+    }
+    found = eb.shrink(homes[home](), **ASKED, future=1.0)
     frame = (found.pl() if home == "duckdb" else pl.DataFrame(found)).sort("player")
     plain = eb.shrink(table, **ASKED, future=1.0).sort("player")
     assert "ebformer_history" not in frame.columns

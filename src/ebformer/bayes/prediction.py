@@ -131,7 +131,8 @@ class PredictiveMixture(Predictive):
         # Units share counts and what will be known of them: the channel is asked for each pair once.
         first, which = distinct_rows(at.ravel(), future.ravel())
         below = self.channel.cdf(at.flat[first][:, None], self.after.atoms, future.flat[first][:, None])
-        return np.einsum("...qk,...k->...q", below[which].reshape(*at.shape, below.shape[-1]), self.after.weights)
+        shown = below[which].reshape(*at.shape, below.shape[-1])
+        return np.asarray(np.einsum("...qk,...k->...q", shown, self.after.weights))
 
     def _cdf_of_likely(self, y: Floats) -> Floats:
         """The same, of every unit by its own atoms."""

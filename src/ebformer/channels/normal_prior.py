@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 from ebformer.channels.closed_forms import ClosedForm, ClosedFormPosterior, ClosedFormPredictive
 from ebformer.distributions import Floats, check_draws, probabilities
 from ebformer.errors import InputError
-from ebformer.prior import ConjugatePrior, positive_parameter
+from ebformer.prior import LARGEST_PARAMETER, ConjugatePrior, positive_parameter
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class NormalPrior(ConjugatePrior):
     spread: float
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.centre, Real | np.ndarray) and np.all(np.isfinite(self.centre))):
-            raise InputError(f"the centre of a normal prior is {self.centre!r}: give a finite number")
+        if not (isinstance(self.centre, Real | np.ndarray) and np.all(np.abs(self.centre) <= LARGEST_PARAMETER)):
+            raise InputError(f"the centre of a normal prior is {self.centre!r}: give a number from -1e100 to 1e100")
         if not positive_parameter(self.spread):
             raise InputError(f"the spread of a normal prior is {self.spread!r}: give a positive finite number")
 

@@ -46,7 +46,7 @@ class Catalogue(Mapping[str, Estimator]):
     >>> CATALOGUE["mle"]
     Mle()
     >>> [name for name in CATALOGUE if name.startswith("npmle")]
-    ['npmle', 'npmle-em']
+    ['npmle', 'npmle-em', 'npmle-smooth']
     """
 
     def __getitem__(self, name: str) -> Estimator:
@@ -125,7 +125,7 @@ def serving(channel: Channel) -> dict[str, Estimator]:
 
     >>> from ebformer.channels import channel_named
     >>> list(serving(channel_named("binomial")))
-    ['mle', 'npmle', 'npmle-em', 'beta', 'full-bayes', 'priorformer']
+    ['mle', 'npmle', 'npmle-em', 'npmle-smooth', 'newton', 'beta', 'full-bayes', 'priorformer']
     """
     return {name: method for name, method in CATALOGUE.items() if channel.name in method.channels}
 

@@ -30,10 +30,10 @@ def conjugate_start(grid: Grid, likelihood: Likelihood, share: Array, flat_start
     inner /= inner.sum()
     statistics = whitened(statistics, inner) * grid.inner
     eta = nearest(base, statistics, flat_start.astype(np.float64), inner)
+    exact = likelihood.in_double  # of few units the scores nearly cancel: single precision would move the answer
     for _ in range(CONJUGATE_STEPS):
         weights = family(base, statistics, eta)
-        rows = np.concatenate([weights[None], weights * statistics]).astype(share.dtype)
-        marginal, *moments = likelihood.marginal(rows).astype(np.float64)
+        marginal, *moments = exact.marginal(np.concatenate([weights[None], weights * statistics]))
         mean = statistics @ weights
         far = np.array(moments) + NEGLIGIBLE * mean[:, None]  # what no atom of weight explains leaves the mean alone
         scores = far / (marginal + NEGLIGIBLE) - mean[:, None]  # of every unit, [2, m]

@@ -366,3 +366,9 @@ class Likelihood:
     def squared(self) -> Likelihood:
         """p(x_k | theta_j)^2 in the place of p(x_k | theta_j)."""
         return Likelihood(tuple(piece._replace(matrix=piece.matrix**2) for piece in self.pieces), self.shape)
+
+    @cached_property
+    def in_double(self) -> Likelihood:
+        """The same numbers in double precision."""
+        wide = (piece._replace(matrix=piece.matrix.astype(np.float64, copy=False)) for piece in self.pieces)
+        return Likelihood(tuple(wide), self.shape)

@@ -121,12 +121,12 @@ class Answer:
         for name, side in SIDES.items():
             if (p := self.column(name)) is not None:
                 told.append(
-                    f"Of {self.count(p >= SURE):,} units it is at least {percent(SURE)} sure that the {words.theta} is "
+                    f"Of {_units(self.count(p >= SURE))} it is at least {percent(SURE)} sure that the {words.theta} is "
                     f"{side} {wanted.bars[side]}; {float(p @ self.units):,.0f} are expected to be."
                 )
         if (wrong := self.column("lfsr")) is not None:
             k = self.count(wrong <= 1 - SURE)
-            told.append(f"Of {k:,} units it is at least {percent(SURE)} sure on which side of {wanted.null} they are.")
+            told.append(f"Of {_units(k)} it is at least {percent(SURE)} sure on which side of {wanted.null} they lie.")
         if (listed := self.column("selected")) is not None:
             told.append(
                 f"The list of {self.count(listed > 0):,} that are selected is the longest of which no more than "
@@ -163,7 +163,7 @@ class Answer:
         if above + below == 0:
             return [f"The {percent(self.table.wanted.level)} intervals of all units hold the mean."]
         return [
-            f"The {percent(self.table.wanted.level)} interval lies above the mean for {above:,} units and below it for "
+            f"The {percent(self.table.wanted.level)} interval lies above the mean for {_units(above)} and below it for "
             f"{below:,}; the other {self.n - above - below:,} cannot be told from the mean."
         ]
 
@@ -172,7 +172,7 @@ class Answer:
         told, words = [], self.columns.channel.words
         raw = words.thetas if self.columns.channel.whole else words.xs
         if (share := luck(self.table)) is not None:
-            told.append(f"About {share:.0%} of the spread of the raw {raw} is luck.")
+            told.append(f"About {percent(round(share, 2))} of the spread of the raw {raw} is luck.")
         if self.boldest is not None and self.method != "mle":
             unit = self.boldest
             known = "" if self.columns.known is None else f" ({cell(float(unit.raw[0]))})" * self.columns.channel.whole
@@ -186,6 +186,10 @@ class Answer:
 def _total(number: float) -> str:
     """A sum, with its thousands apart; of small ones four digits."""
     return f"{number:,.0f}" if number >= 1000 or number == np.floor(number) else f"{number:.4g}"
+
+
+def _units(k: int) -> str:
+    return "1 unit" if k == 1 else f"{k:,} units"
 
 
 def _many(k: int) -> str:

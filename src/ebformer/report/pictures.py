@@ -85,8 +85,8 @@ def share_between(prior: AnyPrior, edges: Floats) -> Floats:
     """The mass of a prior between each two edges; what lies beyond the last is left out.
 
     >>> from ebformer.prior import Prior
-    >>> share_between(Prior([0.5, 1.5, 9.0], [0.5, 0.3, 0.2]), np.array([0.0, 1.0, 2.0])).tolist()
-    [0.5, 0.3]
+    >>> share_between(Prior([0.5, 1.5, 9.0], [0.5, 0.25, 0.25]), np.array([0.0, 1.0, 2.0])).tolist()
+    [0.5, 0.25]
     """
     if isinstance(prior, GridPrior):  # spread over its cells: atoms that fall into some bars only make a comb
         return np.diff(np.interp(edges, prior.edges, np.append(0.0, np.cumsum(prior.weights))))

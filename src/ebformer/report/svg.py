@@ -63,7 +63,7 @@ class Scale:
 
         `bulk` are those that should be told apart, if not all; `floor` is where the axis begins if they come near it.
 
-        >>> Scale.of([1.0, 2.0, 3.0], floor=0.0).kind, Scale.of([0.1, 40.0]).kind, Scale.of([0.0, 0.1, 40.0]).kind
+        >>> Scale.of([1.0, 2.0, 3.0], floor=0.0).kind, Scale.of([0.1, 40.0]).kind, Scale.of([0.0, 0.1, 0.2, 40.0]).kind
         ('linear', 'log', 'asinh')
         """
         values = np.asarray(numbers, dtype=np.float64)
@@ -84,19 +84,25 @@ class Scale:
         """Round numbers on the axis.
 
         >>> Scale(0.0, 1.3).ticks(), Scale(0.4, 90.0, kind="log").ticks()
-        ([0.0, 0.5, 1.0], [1.0, 10.0])
+        ([0.0, 0.5, 1.0], [1.0, 3.0, 10.0, 30.0])
         """
         if self.kind == "linear":
             return _even(self.low, self.high, most)
-        sides = [1.0] if self.low >= 0 else [-1.0, 1.0]
-        least = self.low if self.kind == "log" else self.knee
         top = max(abs(self.low), abs(self.high))
-        powers = 10.0 ** np.arange(np.ceil(np.log10(least)), np.floor(np.log10(top)) + 1)
-        if powers.size <= 2 and self.kind == "log":
-            powers = np.unique(np.concatenate([powers / 10, powers, powers * 10, 2 * powers, 5 * powers, powers / 2]))
-        powers = powers[:: int(np.ceil(powers.size / most)) or 1]
-        found = ({0.0} if self.kind == "asinh" else set()) | {side * power for side in sides for power in powers}
-        return sorted(tick for tick in found if self.low <= tick <= self.high)
+        least = self.low if self.kind == "log" else self.knee
+        powers = 10.0 ** np.arange(np.floor(np.log10(least)), np.floor(np.log10(top)) + 1)
+        sides = [1.0] if self.low >= 0 else [-1.0, 1.0]
+        series = [(1, 2, 5), (1, 3), (1,)] if self.kind == "log" else [(1,)]
+        found: list[float] = []
+        for factors in series:
+            sizes = sorted(float(factor * power) for power in powers for factor in factors)
+            inside = [size for size in sizes if least <= size <= top]
+            found = inside[:: int(np.ceil(len(inside) / most)) or 1] if factors == (1,) else inside
+            if len(found) <= most:
+                break
+        zero = {0.0} if self.kind == "asinh" else set()
+        ticks = zero | {side * size for side in sides for size in found}
+        return sorted(tick for tick in ticks if self.low <= tick <= self.high)
 
     def words(self) -> str:
         """The scale for the page's script, as JSON."""
@@ -119,7 +125,7 @@ def _even(low: float, high: float, most: int) -> list[float]:
 def decimals(values: Floats) -> int:
     """How many decimals give a typical number of a column three digits or more, so that its points stand in a line.
 
-    >>> decimals(np.array([0.06, 0.7])), decimals(np.array([1234.0])), decimals(np.array([0.0]))
+    >>> decimals(np.array([0.06, 0.07])), decimals(np.array([1234.0])), decimals(np.array([0.0]))
     (4, 0, 2)
     """
     sizes = np.abs(values[np.isfinite(values) & (values != 0)])

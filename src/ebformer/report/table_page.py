@@ -116,7 +116,8 @@ class Page:
         columns = self.table.observations.columns
         if self.answer.method == "mle":
             return f"its own {columns.channel.words.x} alone"
-        return "all units together" if columns.group is None else f"all units of its {columns.group} together"
+        units = "all units" if columns.group is None else f"all units of its {columns.group}"
+        return f"{units} together: noisy extremes move towards what the other units make plausible"
 
     def _warnings(self) -> list[str]:
         told = [*self.table.remarks, *self.table.departures]

@@ -81,6 +81,11 @@ class Wanted:
         return Drift.named(self.drift) if isinstance(self.drift, str) else self.drift
 
     @property
+    def number_ahead(self) -> float | None:
+        """What will be known about the next observation of all units alike, if anything."""
+        return None if isinstance(self.future, str) else self.future
+
+    @property
     def ahead(self) -> str:
         """What will be known about the next observation, in words."""
         return f"as in {self.future}" if isinstance(self.future, str) else f"{self.future:g}"

@@ -124,7 +124,7 @@ class Fit:
         among = any(answer.all for answer in answers)
         blocks = []
         for rule, at in asked.blocks():
-            ahead = wanted.future if future is None else future[at]
+            ahead = future[at] if future is not None else wanted.number_ahead
             earlier = () if history is None or histories is None else histories.earlier(history[at])
             told = None if observations.expected is None else observations.expected[asked.first][at]
             block = Asked(rule, x[at], known[at], ahead, wanted.moving, earlier, told)

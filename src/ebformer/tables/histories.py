@@ -47,8 +47,9 @@ def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histo
     Rows of one unit (and group) in one look are added up. Looks follow each other by number where all are numbers, and
     else by name, as dates do that begin with the year.
     """
-    assert columns.look is not None
-    added, columns, look = source.of_units(columns), columns.of_units, columns.look
+    look, added, columns = columns.look, source.of_units(columns), columns.of_units
+    assert look is not None
+    assert isinstance(columns.known, str)
     rows = added.arrays()
     order, at = _in_order(rows[look])
     names = [name for name in rows if name not in (columns.x, columns.known, columns.future, look)]

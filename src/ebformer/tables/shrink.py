@@ -45,7 +45,7 @@ class Shrunken:
     covariates."""
     remarks: list[str]
     answers: Mapping[str, NDArray[Any]]
-    """The new columns by name, one entry per distinct observation: of `observations`, then of its unusable ones."""
+    """The new columns by name, one entry per distinct observation: the usable ones first, then the others."""
     learnt: Drift | None = None
     """How thetas moved between the looks of a long table."""
 

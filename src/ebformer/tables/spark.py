@@ -126,7 +126,8 @@ class SparkTable:
 
         x, about = keys(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)), width)
         more = more_keys(columns, lambda name: Sql(self._number(name)), width)
-        found: dict[Role, Any] = {role: F.expr(key.text) for role, key in ({"x": x, "known": about} | more).items()}
+        by_role: dict[Role, Any] = {"x": x, "known": about, **more}
+        found: dict[Role, Any] = {role: F.expr(key.text) for role, key in by_role.items()}
         if columns.group is not None:
             text = f"CAST(given.{_quoted(columns.group)} AS STRING)"
             found["group"] = F.expr(unless_missing(MISSING_GROUPS, text, text))

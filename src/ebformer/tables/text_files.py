@@ -21,8 +21,6 @@ LONGEST_QUOTE = 300
 """Characters of what a library said: it may quote the file."""
 AT_ONCE = 20
 """Columns that one question to the database is about."""
-
-
 PACKED = {b"(\xb5/\xfd": "zstd", b"\xfd7zX": "xz", b"BZh": "bzip2"}
 """The first bytes of what is read only after `zstd -dc` and the like."""
 THOUSANDS = r"\s*[-+]?[1-9]\d{0,2}([.,]\d{3})+\s*"

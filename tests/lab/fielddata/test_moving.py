@@ -54,7 +54,7 @@ def test_hits_out_of_trials_are_scored_by_the_binomial_law() -> None:
     p, trials = rng.beta(30.0, 80.0, 400), rng.integers(20, 300, (2, 400))
     hits = [rng.binomial(each, p) for each in trials]
     ones, channel = np.ones(400, dtype=np.int64), channel_named("binomial")
-    case = Holdout(*hits, ones, 1.0, "hits", "all", *trials, channel)
+    case = Holdout(hits[0], hits[1], ones, 1.0, "hits", "all", trials[0], trials[1], channel)
     (one,) = moving([case], {"beta": eb.estimator("beta")})
     assert 0.85 < one.kinds["none"].coverage < 0.96
     rule = eb.estimator("beta")(eb.Tally.of(hits[0], trials=trials[0]))

@@ -47,7 +47,9 @@ class Npmle(Estimator):
         """A prior of few points says how far off theta may be, but not how sure that is."""
         from ebformer.estimators.catalogue import default_method
 
-        others = " or ".join(dict.fromkeys([default_method(channel), channel.conjugate or "npmle-em"]))
+        others = " or ".join(
+            dict.fromkeys([default_method(channel), "npmle-smooth" if channel.conjugate else "npmle-em"])
+        )
         return (
             "intervals of npmle are too narrow, since its prior is a handful of points: "
             f"keep its estimates, but take intervals from {others}"

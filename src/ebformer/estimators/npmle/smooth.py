@@ -26,6 +26,8 @@ from ebformer.tally import Tally
 
 STEP = 0.2
 """Spacing of the lattice of centres, per standard deviation of an observation around its centre."""
+FINEST = STEP / 3
+"""Lattices are not made finer than this."""
 LEAST = 1e-12
 """A centre at an end of the domain is this share of the mean away from it, so that its law is not a point."""
 EM_STEPS = 15
@@ -81,10 +83,10 @@ class Lattice:
     log_scale: Floats
 
     @classmethod
-    def of(cls, observed: Observed, width: float) -> Lattice:
+    def of(cls, observed: Observed, width: float, step: float = STEP) -> Lattice:
         narrowest = float(np.hypot(width, observed.channel.noise(observed.known).min()))
         reach = observed.high - observed.low
-        u = np.linspace(observed.low, observed.high, max(ORDER, 2 + int(reach / (STEP * narrowest))))
+        u = np.linspace(observed.low, observed.high, max(ORDER, 2 + int(reach / (step * narrowest))))
         logs = observed.log_density(observed.centres(u), width)
         log_scale = logs.max(axis=1)
         return cls(u, whole(u, np.exp(logs - log_scale[:, None])), observed.q, log_scale)
@@ -197,11 +199,12 @@ class Candidate(NamedTuple):
         return max(float(self.heights.max(initial=0.0)) - 1.0, 0.0)
 
 
-def likeliest(observed: Observed, width: float, tolerance: float) -> Smooth:
+def likeliest(observed: Observed, width: float, tolerance: float, step: float = STEP) -> Smooth:
     """The likeliest mixture of laws of this width, to a gap of `tolerance` or the least that was found.
 
     The weights of a lattice of centres are found first. Then neighbours are united and Newton's method moves centres
-    and weights together. Where D exceeds 1 still, centres are added to the lattice's there, and again (Wang 2007).
+    and weights together. Where D exceeds 1 still, centres are added to the lattice's there, and again (Wang 2007). If
+    the exact D is higher than the interpolated one by more than that, a lattice of half the `step` is taken.
 
     >>> found = likeliest(Observed.of(Tally.of([0, 0, 3, 1, 12])), 0.5, 1e-9)
     >>> found.centres.round(2).tolist(), found.weights.round(2).tolist(), found.gap <= 1e-9
@@ -210,7 +213,7 @@ def likeliest(observed: Observed, width: float, tolerance: float) -> Smooth:
     if observed.low == observed.high:
         centre = observed.centres(np.array([observed.low]))
         return Smooth(centre, np.ones(1), float(observed.q @ observed.log_density(centre, width)[:, 0]), 0.0, 0)
-    lattice, q = Lattice.of(observed, width), observed.q
+    lattice, q = Lattice.of(observed, width, step), observed.q
     columns, size = lattice.columns, lattice.lattice.size
     move: Any = slide
     dense = em_steps(columns, q, np.full(size, 1.0 / size), EM_STEPS)
@@ -236,6 +239,8 @@ def likeliest(observed: Observed, width: float, tolerance: float) -> Smooth:
 
     f = exact(best.points) @ best.weights
     gap = float(((q / f) @ exact(np.concatenate([best.tops, best.points]))).max()) - 1.0
+    if gap > tolerance and step > FINEST:
+        return likeliest(observed, width, tolerance, step / 2)
     log_likelihood = float(q @ (np.log(f) + lattice.log_scale))
     return Smooth(observed.centres(best.points), best.weights, log_likelihood, max(gap, 0.0), len(found))
 

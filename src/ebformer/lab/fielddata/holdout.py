@@ -111,8 +111,7 @@ class Holdout:
         if known is None or future is None:
             return cls.of(x, y, ratio, os.path.basename(path))
         one_each = np.ones(x.size, dtype=np.int64)
-        exposures = (columns[name] for name in (known, future))
-        return cls(x, y, one_each, 1.0, os.path.basename(path), "all", *exposures)
+        return cls(x, y, one_each, 1.0, os.path.basename(path), "all", columns[known], columns[future])
 
     @classmethod
     def thinned(
