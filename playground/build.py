@@ -30,7 +30,9 @@ LEFT_OUT = {
     "ebformer.atomic", "ebformer.check", "ebformer.drift", "ebformer.estimators.full_bayes", "ebformer.pooling",
     "ebformer.estimators.pretrained", "ebformer.estimators.unseen_zeros", "ebformer.networks.libraries",
     "ebformer.tables.duck", "ebformer.tables.frames", "ebformer.tables.saved_fit",
-    "ebformer.tables.shrink", "ebformer.channels.hyperprior",
+    "ebformer.tables.shrink", "ebformer.channels.hyperprior", "ebformer.covariates", "ebformer.looks",
+    "ebformer.point_null", "ebformer.regression", "ebformer.saved", "ebformer.tables.histories",
+    "ebformer.estimators.npmle_em",
 }  # fmt: skip
 """What the page has no use for: to call it is an error, to import it is not."""
 CHANGED = {"ebformer.tables.observations": ("LIMIT = 30_000", "LIMIT = 6_000")}

@@ -350,6 +350,8 @@ class Translation:
             case ast.Call():
                 return self.call(node)
             case ast.BinOp(left=left, op=op, right=right):
+                if type(op) not in BINARY:
+                    raise Unsupported(f"{self.name}, line {node.lineno}: {type(op).__name__}")
                 return f"$.{BINARY[type(op)]}({self.value(left)},{self.value(right)})"
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return f"(!{self.truth(operand)})"

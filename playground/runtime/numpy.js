@@ -681,7 +681,7 @@
   np.polynomial = { legendre: { leggauss }, polynomial: {} };
   const quiet = { __enter__: () => null, __exit__: () => null };
   np.errstate = func(() => quiet, [], true);
-  np.finfo = () => ({ tiny: 2.2250738585072014e-308, eps: 2 ** -52 });
+  np.finfo = () => ({ tiny: 2.2250738585072014e-308, eps: 2 ** -52, max: Number.MAX_VALUE });
   np.ma = { is_masked: () => false, MaskedArray: { $test: () => false }, getdata: a => a };
   np.random = { Generator: { $test: () => true } };
   Object.assign(np, { float64: f8, float32: f4, int64: i8, intp: i8, uintp: u4, bool_: b1, object_: O, generic: f8, ndarray: NdArray, inf: Infinity, nan: NaN, pi: Math.PI, newaxis: null, lib: { mixins: { NDArrayOperatorsMixin: $.builtins.object } } });

@@ -476,7 +476,7 @@ const $ = (() => {
       partition: (s, by) => { const at = s.indexOf(by); return tuple(at < 0 ? [s, "", ""] : [s.slice(0, at), by, s.slice(at + by.length)]); },
       rpartition: (s, by) => { const at = s.lastIndexOf(by); return tuple(at < 0 ? ["", "", s] : [s.slice(0, at), by, s.slice(at + by.length)]); },
       replace: (s, a, b) => s.replaceAll(a, b), count: (s, part) => s.split(part).length - 1, removesuffix: (s, end) => end && s.endsWith(end) ? s.slice(0, -end.length) : s,
-      removeprefix: (s, start) => start && s.startsWith(start) ? s.slice(start.length) : s, isdigit: s => /^\d+$/.test(s), title: s => s.replace(/\b\w/g, c => c.toUpperCase()), encode: s => s,
+      removeprefix: (s, start) => start && s.startsWith(start) ? s.slice(start.length) : s, isprintable: s => !/[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u.test(s), isdigit: s => /^\d+$/.test(s), title: s => s.replace(/\b\w/g, c => c.toUpperCase()), encode: s => s,
       format: func((s, ...args) => {
         const last = args[args.length - 1], named = new Map(last instanceof Keywords ? args.pop().entries : []);
         return s.replace(/\{\{|\}\}|\{([\w.]*)(?::([^}]*))?\}/g, (whole, path, spec) => {
