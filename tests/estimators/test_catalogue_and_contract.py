@@ -217,7 +217,7 @@ class Remembering(Pooled):
         (Negative(), "estimates at unseen observations .* at x = 101.0 it answers -1"),
         (Falling(), "never fall as the observation grows, .* from x = 0.0 to 1.0 the estimate falls"),
         (Single(), "float64 arrays in the shape of the question, but of .* the answer is of float32"),
-        (Deaf(), "follow a change of units.* at x = 0 it is 5.725, not 2.29"),
+        (Deaf(), "follow a change of units.* at x = 5 it is 5.725, not 2.29"),
         (Boastful(), "unequal exposures, trials or errors are used where promised .*: they are refused"),
         (Doubtful(), "the posterior mean is the estimate, .*: its mean differs"),
         (Forgetful(), "a rule that was saved and loaded answers the same, but of .* it answers"),

@@ -88,7 +88,7 @@ def test_everything_that_takes_its_time_is_watched() -> None:
 
     fit = walked(Watched(), watch=watch).fit
     walked(fit, watch=watch)
-    assert tasks == ["Reading", "Estimating", "Answering", "Reading", "Answering", "Answering"]
+    assert tasks == ["Reading", "Estimating 2 groups", "Answering", "Reading", "Answering", "Answering"]
 
 
 def test_a_column_in_the_way_is_refused_before_anything_is_answered() -> None:

@@ -23,7 +23,7 @@ from ebformer.networks.config import Config
 FORMAT, VERSION = "ebformer", 1
 LARGEST_FILE = 2**30
 """Bytes. The networks here stay below ten megabytes; a larger file is refused before it is read."""
-LARGEST_WEIGHT = 1e4
+LARGEST_WEIGHT = 1e6
 """Those of trained networks stay below ten; products of absurd ones would overflow."""
 LARGEST_SETTING = 4096
 """A whole number in a config beyond this would only serve to exhaust memory while the arrays are being listed."""
