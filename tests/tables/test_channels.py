@@ -304,6 +304,10 @@ def test_without_a_method_it_is_the_default_of_the_channel() -> None:
         assert shrink(frame, **words).equals(named)
 
 
+def units_as_polars(found: Any) -> pl.DataFrame:
+    return (found.pl() if isinstance(found, duckdb.DuckDBPyRelation) else pl.DataFrame(found)).sort("item")
+
+
 @pytest.mark.parametrize("home", HOMES)
 @pytest.mark.parametrize("name", ["poisson", "binomial", "normal"])
 def test_rows_of_a_unit_are_added_up(name: str, home: str) -> None:
@@ -311,7 +315,7 @@ def test_rows_of_a_unit_are_added_up(name: str, home: str) -> None:
     table = a_table(name)
     table["item"] = np.arange(N) // 3
     found = shrink(HOMES[home](table), **WORDS[name], unit="item", method="npmle")
-    units = (found.pl() if isinstance(found, duckdb.DuckDBPyRelation) else pl.DataFrame(found)).sort("item")
+    units = units_as_polars(found)
     assert units["item"].to_list() == list(range(N // 3))
     channel = channel_of(name)
     x, known = (each.reshape(-1, 3) for each in (np.asarray(table["x"], dtype=float), table["known"].astype(float)))
@@ -328,14 +332,33 @@ def test_rows_of_a_unit_are_added_up(name: str, home: str) -> None:
 def test_without_exposures_the_rows_of_a_unit_are_its_exposure(home: str) -> None:
     days = {"item": ["a", "b", "a", "a", "c"], "clicks": [1, 0, 2, 0, 5]}
     found = shrink(HOMES[home](days), "clicks", unit="item", method="mle")
-    rows = (found.pl() if isinstance(found, duckdb.DuckDBPyRelation) else pl.DataFrame(found)).sort("item").rows()
+    rows = units_as_polars(found).rows()
     assert rows == [("a", 3, 3.0, 1.0), ("b", 0, 1.0, 0.0), ("c", 5, 1.0, 5.0)]
     days["clicks"][2] = -2
     with pytest.raises(InputError, match="row 3: clicks is -2"):
         shrink(HOMES[home](days), "clicks", unit="item", method="mle")
     found = shrink(HOMES[home](days), "clicks", unit="item", method="mle", missing="explain")
-    rows = (found.pl() if isinstance(found, duckdb.DuckDBPyRelation) else pl.DataFrame(found)).sort("item")
+    rows = units_as_polars(found)
     assert rows["note"].is_null().to_list() == [False, True, True]
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_a_next_period_as_long_as_this_one_leaves_its_exposure_added_up(home: str) -> None:
+    """The column that says how long units were watched may also say for how long to predict: as long again."""
+    days = {"item": ["a", "b", "a", "c", "b"], "clicks": [4, 0, 2, 5, 1], "views": [10.0, 20.0, 10.0, 7.0, 30.0]}
+    asked: dict[str, Any] = {"count": "clicks", "exposure": "views", "unit": "item", "method": "gamma"}
+    answers = [shrink(HOMES[home](days), **asked | more) for more in ({}, {"future": "views"})]
+    still, ahead = (units_as_polars(found) for found in answers)
+    assert still.equals(ahead.select(still.columns))
+    np.testing.assert_allclose(ahead["predicted"], ahead["estimate"] * ahead["views"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_units_may_be_groups(home: str) -> None:
+    days = {"item": ["a", "b", "a", "c", "b"], "clicks": [4, 0, 2, 5, 1]}
+    found = units_as_polars(shrink(HOMES[home](days), "clicks", unit="item", group="item", method="mle"))
+    assert found["estimate"].to_list() == [3.0, 0.5, 5.0]
+    assert found.columns == ["item", "clicks", "exposure", "estimate"]
 
 
 @pytest.mark.parametrize("home", HOMES)

@@ -122,6 +122,9 @@ def test_what_cannot_be_looks_is_named() -> None:
     table, _ = league(5, 2)
     with pytest.raises(eb.InputError, match="name the column of units too"):
         eb.shrink(table, "goals", "games", look="season", method="gamma")
+    for taken in ("player", "goals", "games"):
+        with pytest.raises(eb.InputError, match=f"'{taken}' cannot be the look"):
+            eb.shrink(table, **ASKED | {"look": taken})
     with pytest.raises(eb.InputError, match="do not say which look"):
         eb.shrink(table.with_columns(season=pl.Series([None, *table["season"][1:]])), **ASKED)
     frame = pd.DataFrame({"player": ["a", "b"], "season": [1, 1], "goals": [1, 2], "games": [1.0, 1.0]})

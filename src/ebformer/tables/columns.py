@@ -137,6 +137,8 @@ class Columns:
             raise InputError(f"{self.x!r} is what is to be estimated, and cannot be a covariate: leave it out")
         if self.unit is not None and self.unit in (self.x, known):
             raise InputError(f"{self.unit!r} cannot be a number and the unit: name two columns")
+        if self.look is not None and self.look in (self.x, known, self.unit):
+            raise InputError(f"{self.look!r} cannot be the look and what is looked at: name two columns")
         return self
 
     @property
@@ -144,6 +146,16 @@ class Columns:
         """The columns after the rows of every unit were added up: what is known has a column then."""
         known = self.role("known") or self.channel.keyword
         return replace(self, known=known, unit=None, look=None)
+
+    @property
+    def by(self) -> list[str]:
+        """The columns whose entries tell apart what is added up: the unit, the look and the group."""
+        return list(dict.fromkeys(name for name in (self.unit, self.look, self.group) if name is not None))
+
+    @property
+    def common(self) -> str | None:
+        """The column of the future, in which all rows of a unit say the same; what is known of x is added up instead."""
+        return None if self.future == self.known else self.future
 
     @property
     def numbered(self) -> dict[Role, str]:

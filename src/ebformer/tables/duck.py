@@ -128,8 +128,7 @@ class DuckTable:
 
     def of_units(self, columns: Columns) -> DuckTable:
         x, known = totals(columns.channel, Sql(self.number(columns.x)), Sql(self._known(columns)))
-        by = ", ".join(quoted(name) for name in (columns.unit, columns.look, columns.group) if name is not None)
-        ahead = columns.future
+        by, ahead = ", ".join(map(quoted, columns.by)), columns.common
         future = "" if ahead is None else f", {common_future(self.number(ahead))} AS {quoted(ahead)}"
         numbered = "SELECT *, row_number() OVER () AS ebformer_row FROM ebformer_given"
         return DuckTable(

@@ -43,8 +43,7 @@ class EagerTable:
     def of_units(self, columns: Columns) -> EagerTable:
         assert columns.unit is not None
         shown, channel, after = self._shown(columns, 0.0), columns.channel, columns.of_units
-        by = [numbered(self.texts(name)) for name in (columns.unit, columns.look, columns.group) if name is not None]
-        _, which = distinct_rows(*by)
+        _, which = distinct_rows(*(numbered(self.texts(name)) for name in columns.by))
         _, first, unit = np.unique(which, return_index=True, return_inverse=True)
         order = np.argsort(np.argsort(first))[unit]  # units in the order of their first rows
         with np.errstate(all="ignore"):
@@ -54,15 +53,14 @@ class EagerTable:
                 *(np.bincount(order, np.where(usable, each, 0.0)).astype(float) for each in (a, b))
             )
         lost = np.bincount(order, ~usable) > 0
-        names = list(dict.fromkeys(name for name in (columns.unit, columns.look, columns.group) if name is not None))
-        rows = self.frame[np.sort(first).tolist()].select(*names)
+        rows = self.frame[np.sort(first).tolist()].select(*columns.by)
         kind = np.int64 if channel.whole else np.float64
         totals = {columns.x: np.ma.array(np.where(lost, 0.0, x).astype(kind), mask=lost)}
         totals[str(after.known)] = np.ma.array(np.where(lost, 0.0, known), mask=lost)
-        if columns.future is not None:  # NaN where the rows of a unit differ, or lack it
+        if columns.common is not None:  # NaN where the rows of a unit differ, or lack it
             future = shown.more["future"]
             alike = np.bincount(order, future != future[np.sort(first)][order]) == 0
-            totals[columns.future] = np.ma.array(np.where(alike, future[np.sort(first)], 0.0), mask=~alike)
+            totals[columns.common] = np.ma.array(np.where(alike, future[np.sort(first)], 0.0), mask=~alike)
         each = np.arange(first.size)
         made = EagerTable(rows.with_columns(*[self._column(name, values, each) for name, values in totals.items()]))
         made.lazy = self.lazy

@@ -67,11 +67,10 @@ class SparkTable:
 
         sums = totals(columns.channel, Sql(self._number(columns.x)), Sql(self._known(columns)))
         names = [columns.x, str(columns.of_units.known)]
-        if columns.future is not None:
-            sums, names = [*sums, common_future(self._number(columns.future))], [*names, columns.future]
-        by = [_quoted(name) for name in (columns.unit, columns.look, columns.group) if name is not None]
+        if columns.common is not None:
+            sums, names = [*sums, common_future(self._number(columns.common))], [*names, columns.common]
         added = [F.expr(each).alias(name) for name, each in zip(names, sums, strict=True)]
-        return SparkTable(self.frame.groupBy(*by).agg(*added))
+        return SparkTable(self.frame.groupBy(*map(_quoted, columns.by)).agg(*added))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         rows, kinds = self.frame.collect(), dict(self.frame.dtypes)
