@@ -1,12 +1,14 @@
-"""What the site has beside docs/: cards of the networks, the changelog, how to contribute, tutorials as notebooks."""
+"""What the site has beside docs/: cards of the networks, the changelog, how to contribute, notebooks, playground."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
@@ -21,12 +23,16 @@ ELSEWHERE = {
     **{f"cards/{card.name}": card for card in sorted(ZOO.glob("*.md"))},
 }
 """Pages of the site by their place in it, and the files of the repository that they are."""
+PLAYGROUND = "play.html"
 LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
     for place, source in ELSEWHERE.items():
         files.append(File.generated(config, place, abs_src_path=str(source)))
+    for name in notebooks.PAGES:
+        content = nbformat.writes(notebooks.notebook(Path(config.docs_dir) / f"{name}.md"))
+        files.append(File.generated(config, f"notebooks/{name}.ipynb", content=content))
     return files
 
 
@@ -54,8 +60,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     if page.file.name in notebooks.PAGES:
         title, _, rest = markdown.partition("\n")
         return f"{title}\n\n[This page as a notebook](notebooks/{page.file.name}.ipynb){{ download }}\n{rest}"
+    if page.file.name == "playground":
+        return f'{markdown}\n<p><a href="{PLAYGROUND}">Open the playground</a></p>\n'
     return markdown
 
 
 def on_post_build(config: Any) -> None:
-    notebooks.write(Path(config.site_dir) / "notebooks")
+    built = [sys.executable, str(ROOT / "playground/build.py"), str(Path(config.site_dir) / PLAYGROUND)]
+    subprocess.run(built, check=True, stdout=subprocess.DEVNULL)

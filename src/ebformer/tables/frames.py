@@ -88,7 +88,7 @@ def shrink(
 
     `covariates` are columns that tell about the rate: numbers or text, with gaps or without. The column `expected` says
     what a regression of the other rows lets expect of each, and rates are pulled towards it instead of towards the mean
-    of all ([covariates.md](docs/covariates.md)). `regression="linear"` takes a line instead of boosted trees.
+    of all (docs/covariates.md). `regression="linear"` takes a line instead of boosted trees.
 
     Rows with a missing entry are an error, or kept without answers; with `missing="explain"` that goes for all that
     cannot be used, and `note` says why.
