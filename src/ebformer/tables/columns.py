@@ -154,7 +154,7 @@ class Columns:
 
     @property
     def common(self) -> str | None:
-        """The column of the future, in which all rows of a unit say the same; what is known of x is added up instead."""
+        """The column of the future, in which all rows of a unit say the same; what is known is added up instead."""
         return None if self.future == self.known else self.future
 
     @property
