@@ -205,3 +205,39 @@ def test_proportions_have_a_method_of_their_own() -> None:
     frame, _ = world("binomial", 40)
     with pytest.raises(InputError, match="name no method"):
         shrunken(frame, "binomial", covariates=["age"], method="beta")
+
+
+@pytest.mark.parametrize("regression", ["trees", "linear"])
+def test_units_of_one_content_tell_as_much_as_units_that_differ(regression) -> None:
+    """Counts without exposures are few distinct contents; exposures that hardly differ make them as many as units."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 4, 1000)
+    counts = rng.poisson(0.2 * 2.0**kind)
+    frame = pl.DataFrame({"x": counts, "known": 1.0, "kind": [f"k{each}" for each in kind]})
+    apart = frame.with_columns(known=1.0 + 1e-9 * rng.random(1000))
+    for table in (frame, apart):
+        found = shrunken(table, "poisson", covariates=["kind"], regression=regression)["expected"].to_numpy()
+        for each in range(4):
+            np.testing.assert_allclose(found[kind == each].mean(), counts[kind == each].mean(), rtol=0.3)
+
+
+@pytest.mark.parametrize("events", [0, 5])
+def test_where_hardly_anything_happened_half_an_event_is_expected(events) -> None:
+    """Ten folds leave 36 units of 40 or more: without any event nothing below 0.5 / 40 can be told from nothing."""
+    counts = np.zeros(40, dtype=np.int64)
+    counts[7] = events
+    frame = pl.DataFrame({"x": counts, "known": 1.0, "team": ["a", "b"] * 20})
+    found = shrunken(frame, "poisson", covariates=["team"])
+    assert found["expected"].min() >= 0.99 * 0.5 / 40
+    assert found["estimate"].is_between(0.0, 5.0, closed="none").all()
+
+
+def test_a_covariate_named_twice_tells_no_more() -> None:
+    table = duckdb.from_arrow(world("poisson", 60)[0].to_arrow())
+    found = [shrunken(table, "poisson", covariates=["age"] * n).pl() for n in (1, 2)]
+    assert found[0].sort("unit").equals(found[1].sort("unit"))
+
+
+def test_one_unit_cannot_tell_about_others() -> None:
+    with pytest.raises(InputError, match="one unit"):
+        shrunken(world("poisson", 1)[0].with_columns(age=30.0), "poisson", covariates=["age"])

@@ -26,6 +26,8 @@ MOST_CATEGORIES = 255
 """What scikit-learn's trees take; the categories of fewest units count as missing beyond."""
 JUDGES = 20_000
 """So many units of each fold decide about the number of trees and the importance of covariates."""
+MOST_ENTRIES = 50_000
+"""More units than this of few distinct contents are learnt from as so many entries, with weights."""
 STEPS = 64
 """Expectations are rounded to steps of the natural parameter finer than any regression can tell: 1 / 64 of a rate or of
 the odds, or of the deviation of an effect. So units by the million share some hundred priors."""
@@ -49,6 +51,7 @@ class Covariates:
             raise InputError(f"the regression is {self.regression!r}: choose trees or linear")
         if not self.names:
             raise InputError("no covariate is named: name at least one column, or leave covariates out")
+        object.__setattr__(self, "names", tuple(dict.fromkeys(self.names)))  # one that is named twice tells no more
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,8 @@ def cross_fit(
     first, which = distinct_rows(x[seen], known[seen], *z_all[seen].T)
     x, known, z = x[seen][first], known[seen][first], z_all[seen][first]
     units = np.bincount(which, rows[seen]).astype(np.int64)
+    if units.sum() < 2:
+        raise InputError("one unit cannot tell what covariates let expect of others: give more, or leave them out")
     weight, before = weighed(channel, x, known, units)
     rng = np.random.default_rng(0)
     folds = dealt(units, fold_number(int(units.sum())), rng)
@@ -281,9 +286,17 @@ def _fitted(
     rng: np.random.Generator,
 ) -> tuple[Sequence[Regression], dict[str, float]]:
     """One regression per fold, of the units of the others, and the importance of covariates, empty where none tells."""
-    y, least = channel.mle(x, known), max(2, LEAST_LEAF * units.size // int(units.sum()))
-    left = [weight * (units - fold) for fold in folds]
-    constants = [float(channel.natural(np.clip(some @ y / some.sum(), *channel.inside))) for some in left]
+    y, taught, constants = channel.mle(x, known), [], []
+    for fold in folds:
+        others = units - fold
+        left = weight * others
+        mean = _within_half_an_event(channel, float(left @ y / left.sum()), float(others @ known))
+        constants.append(float(channel.natural(np.asarray(mean))))
+        # Regressions tell few units from many by the number of entries, so that units of one content are many.
+        times = np.ceil(others * min(1.0, MOST_ENTRIES / others.sum())).astype(np.int64)
+        entry = np.repeat(np.arange(units.size), times)
+        least = max(2, LEAST_LEAF * entry.size // int(others.sum()))
+        taught.append((entry, (left / np.maximum(times, 1))[entry], least))
     judges = [np.flatnonzero(fold) for fold in folds]
     judges = [at if at.size <= JUDGES else np.sort(rng.choice(at, JUDGES, replace=False)) for at in judges]
     size = [folds[i][at] for i, at in enumerate(judges)]
@@ -298,7 +311,7 @@ def _fitted(
     highest = 0.0
     kinds: tuple[Kind, ...] = ("linear",) if kind == "linear" else ("linear", "trees")
     for each_kind in kinds:
-        found = [train(each_kind, channel, y, some, z, encoding.sizes, least) for some in left]
+        found = [train(each_kind, channel, y[at], some, z[at], encoding.sizes, least) for at, some, least in taught]
         trained = [regression for regression in found if regression is not None]
         if len(trained) < len(found):
             break
@@ -320,6 +333,19 @@ def _fitted(
     worse = np.maximum(worse, 0.0)
     order = np.argsort(-worse, kind="stable")
     return regressions, {encoding.names[j]: float(worse[j] / (worse.sum() or 1.0)) for j in order}
+
+
+def _within_half_an_event(channel: Channel, theta: float, known: float) -> float:
+    """theta, but no nearer to an end of its domain than half an event in all that was seen can tell.
+
+    >>> from ebformer.channels import POISSON
+    >>> _within_half_an_event(POISSON, 0.0, 50.0), _within_half_an_event(POISSON, 3.0, 50.0)
+    (0.01, 3.0)
+    """
+    low, high = channel.domain
+    if low == -np.inf:
+        return theta
+    return float(np.clip(theta, low + 0.5 / known, high - 0.5 / known))
 
 
 def deviations(channel: Channel, x: Floats, known: Floats, expected: Floats) -> tuple[Floats, Floats]:

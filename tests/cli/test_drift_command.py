@@ -55,3 +55,15 @@ def test_shrink_and_estimate_predict_with_a_drift(history: Path, tmp_path: Path)
 def test_a_drift_asks_for_a_future(history: Path) -> None:
     with pytest.raises(eb.InputError, match="future="):
         eb.shrink(pl.read_csv(history), count="x", drift="typical")
+
+
+def test_what_is_known_of_one_look_alone_is_said_or_refused(history: Path) -> None:
+    asked = ["drift", str(history), "--before", "x", "--after", "y", "--method", "gamma"]
+    done = CliRunner().invoke(ebformer, [*asked, "--exposure-before", "gp"])
+    assert done.exit_code == 0, done.output
+    assert "taken to be 1" in done.stderr
+    for option in ("--trials-before", "--trials-after", "--se-before", "--se-after"):
+        word = option.removeprefix("--").partition("-")[0]
+        done = CliRunner().invoke(ebformer, [*asked, option, "gp"])
+        assert isinstance(done.exception, eb.InputError)
+        assert f"--{word}-before and --{word}-after" in str(done.exception)

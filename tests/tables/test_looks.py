@@ -15,6 +15,10 @@ from click.testing import CliRunner
 
 import ebformer as eb
 from ebformer.cli import ebformer
+from ebformer.tables.answers import Wanted
+from ebformer.tables.columns import Columns
+from ebformer.tables.frames import source_of
+from ebformer.tables.shrink import shrink_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::ebformer.check.ModelWarning")
 
@@ -129,3 +133,24 @@ def test_what_cannot_be_looks_is_named() -> None:
         eb.shrink(table.with_columns(season=pl.Series([None, *table["season"][1:]])), **ASKED)
     frame = pd.DataFrame({"player": ["a", "b"], "season": [1, 1], "goals": [1, 2], "games": [1.0, 1.0]})
     assert len(eb.shrink(frame, **ASKED)) == 2  # one look has no history
+
+
+def test_what_is_left_out_or_assumed_is_said() -> None:
+    """Who changed clubs was seen in the last look; and one look alone teaches no drift."""
+    table, _ = league(40, 2)
+    moved = pl.col("player").is_in(["p1", "p2", "p3"]) & (pl.col("season") == 2010)
+    clubs = table.filter((pl.col("player") != "p0") | (pl.col("season") == 2010)).with_columns(
+        club=pl.when(moved).then(pl.lit("old")).otherwise(pl.lit("new"))
+    )
+    fit = eb.fit(clubs, "goals", "games", group="club", unit="player", method="gamma")
+    said = said_about(clubs, fit, DRIFT)
+    assert any(remark.startswith("1 units were not seen") for remark in said)
+    assert any(remark.startswith("of 3 units") and "another club" in remark for remark in said)
+    last = clubs.filter(pl.col("season") == 2011)
+    assert any("typical" in remark for remark in said_about(last, fit, None))
+    assert not any("typical" in remark for remark in said_about(last, fit, DRIFT) + said_about(clubs, fit, None))
+
+
+def said_about(table: pl.DataFrame, fit: Any, drift: eb.Drift | None) -> list[str]:
+    columns = Columns("goals", "games", "club", unit="player", look="season")
+    return shrink_table(source_of(table), columns, fit, Wanted(drift=drift), "explain").remarks

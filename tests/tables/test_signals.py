@@ -148,5 +148,7 @@ def test_what_cannot_be_used_is_named() -> None:
         eb.signals(frame, "drug", "event", "n", method="mle")
     with pytest.raises(InputError, match="drog"):
         eb.signals(frame, "drog", "event", "n")
+    with pytest.raises(InputError, match="'drug' cannot be both"):
+        eb.signals(frame, "drug", "drug", "n")
     with pytest.raises(InputError, match="components"):
         eb.GammaMixture(0)

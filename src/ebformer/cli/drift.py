@@ -55,6 +55,10 @@ def command(
     if len(words) > 1:
         raise InputError(f"columns of {' and of '.join(words)} were named: name those of one kind of observation")
     first, second = (named.get(f"{words[0]}_{when}") if words else None for when in ("before", "after"))
+    if words and None in (first, second):
+        if words[0] != "exposure":
+            raise InputError(f"the {words[0]} of one look are missing: name --{words[0]}-before and --{words[0]}-after")
+        options.say(f"no exposures of the {'second' if first else 'first'} look are named: each is taken to be 1")
     columns = read_columns([history], dict.fromkeys(name for name in (before, after, first, second, look) if name))
     keys = columns[look].astype(str) if look else None
     looks = []

@@ -47,13 +47,14 @@ def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histo
     Rows of one unit (and group) in one look are added up. Looks follow each other by number where all are numbers, and
     else by name, as dates do that begin with the year.
     """
-    look, added, columns = columns.look, source.of_units(columns), columns.of_units
+    look, names = columns.look, [name for name in columns.by if name != columns.look]  # the unit comes first
+    added, columns = source.of_units(columns), columns.of_units
     assert look is not None
     assert isinstance(columns.known, str)
     rows = added.arrays()
     order, at = _in_order(rows[look])
-    names = [name for name in rows if name not in (columns.x, columns.known, columns.future, look)]
-    first, unit = distinct_rows(*(numbered(np.array([str(e) for e in rows[name]], dtype=object)) for name in names))
+    who, *others = (numbered(np.array([str(each) for each in rows[by]], dtype=object)) for by in names)
+    first, unit = distinct_rows(who, *others)
     x, known = np.full((2, first.size, order.size), np.nan)
     x[unit, at], known[unit, at] = (np.asarray(rows[name], dtype=np.float64) for name in (columns.x, columns.known))
     seen = np.isfinite(x) & np.isfinite(known)
@@ -69,8 +70,12 @@ def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histo
     kinds, number = distinct_rows(np.zeros(here.size), *x[before, :-1].T, *known[before, :-1].T)
     histories = Histories(x[before, :-1][kinds], known[before, :-1][kinds], pairs)
     last = {name: entries[here] for name, entries in rows.items()} | {HISTORY: number}
-    gone = first.size - np.unique(before).size
+    assert who is not None
+    gone = np.unique(who).size - np.unique(who[here]).size
     said = [f"{gone:,} units were not seen in the last look, {order[-1]}, and are left out"] if gone else []
+    elsewhere = np.unique(who[np.isin(who, who[here]) & ~np.isin(unit, before)]).size
+    if elsewhere:
+        said.append(f"of {elsewhere:,} units, looks in another {columns.group} than in the last are left out")
     return added.made_of(last), replace(columns, history=HISTORY), histories, said
 
 

@@ -111,6 +111,9 @@ def shrink_table(
             if wanted.drift is None:
                 learnt = histories.drift(None if isinstance(method, Fit) else method)
                 wanted = replace(wanted, drift=learnt)
+                if not histories.pairs:
+                    moving = f"{columns.channel.words.thetas} are taken to move as is typical"
+                    repeats = [*repeats, f"no unit was seen in two looks in a row: {moving}"]
         expectation = method.expectation if isinstance(method, Fit) else None
         if columns.covariates is not None:
             source, columns, expectation = with_expected(source, columns, missing, expectation)

@@ -48,6 +48,10 @@ class Pairs:
     stratify: str | None = None
     expected: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.row == self.column:
+            raise InputError(f"{self.row!r} cannot be both the row and the column of a pair: name two columns")
+
 
 @dataclass(frozen=True, eq=False)
 class Signals:
