@@ -419,3 +419,10 @@ def test_a_map_stays_a_map() -> None:
         assert found.geometry.geom_equals(counties.geometry).all()
         pd.testing.assert_frame_equal(pd.DataFrame(found)[list(counties)], pd.DataFrame(counties))
         assert found.estimate.isna().tolist() == [False, False, True, False]
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_a_row_without_a_unit_is_not_added_to_others(home: str) -> None:
+    table = {"x": np.array([1, 2, 9]), "item": np.array(["a", "a", None], dtype=object)}
+    with pytest.raises(InputError, match="'item'"):
+        shrink(HOMES[home](table), count="x", unit="item", method="gamma")

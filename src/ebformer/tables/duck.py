@@ -138,6 +138,11 @@ class DuckTable:
             )
         )
 
+    def nameless(self, column: str) -> int:
+        text = f"given.{quoted(column)}::VARCHAR"
+        named = unless_missing(MISSING_GROUPS, text, text)
+        return int(self.ask(f"SELECT count(*) - count({named}) FROM ebformer_given AS given").fetchall()[0][0])
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         found = {name: np.ma.asarray(entries) for name, entries in self.rows.fetchnumpy().items()}
         return {

@@ -159,6 +159,9 @@ class EagerTable:
         entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
         return np.array([np.nan if missing else _number(entry) for entry, missing in entries], dtype=np.float64)
 
+    def nameless(self, column: str) -> int:
+        return sum(name is None for name in self.texts(column))
+
     def texts(self, name: str) -> NDArray[np.object_]:
         """The entries of a column as text, None where one is missing: the names of groups and units."""
         column = self.frame[name]

@@ -113,6 +113,9 @@ class Source(Protocol):
     def of_units(self, columns: Columns) -> Source:
         """A table with one row per unit (and group): its observations added up, empty where one cannot be used."""
 
+    def nameless(self, column: str) -> int:
+        """How many rows have no entry in a column of names."""
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Its columns, every row in memory: a missing number is NaN."""
 
@@ -266,8 +269,17 @@ def units_of(source: Source, columns: Columns, missing: Missing = "error") -> tu
     """The table with the rows of every unit added up, and the columns it has then; without a unit, as they are."""
     if columns.unit is None:
         return source, columns
-    observe(source, columns, missing)  # a row that cannot be used is named as it stands
+    check_rows(source, columns, missing)
     return source.of_units(columns), columns.of_units
+
+
+def check_rows(source: Source, columns: Columns, missing: Missing) -> None:
+    """Refuse rows that cannot be added up to units, each as it stands; one without a unit would be added to others."""
+    observe(source, columns, missing)
+    assert columns.unit is not None
+    if rows := source.nameless(columns.unit):
+        have = f"{rows:,} rows do not say" if rows > 1 else "a row does not say"
+        raise InputError(f"{have} which unit they are of: fill in column {columns.unit!r}, or leave such rows out")
 
 
 def _coarser(channel: Channel, found: Distinct, width: float) -> Distinct:

@@ -21,7 +21,7 @@ from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
 from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import NOTE, Fit, fit_table
 from ebformer.tables.histories import Histories, last_looks
-from ebformer.tables.observations import Distinct, Observations, Source, observe, units_of
+from ebformer.tables.observations import Distinct, Observations, Source, check_rows, observe, units_of
 from ebformer.tables.remarks import about_bins, about_repeats, remarks
 
 MANY_GROUPS = 50
@@ -106,7 +106,7 @@ def shrink_table(
         if columns.look is None:
             source, columns = units_of(source, columns, missing)
         else:
-            observe(source, columns, missing)  # a row that cannot be used is named as it stands
+            check_rows(source, columns, missing)
             source, columns, histories, repeats = last_looks(source, columns)
             if wanted.drift is None:
                 learnt = histories.drift(None if isinstance(method, Fit) else method)

@@ -72,6 +72,10 @@ class SparkTable:
         added = [F.expr(each).alias(name) for name, each in zip(names, sums, strict=True)]
         return SparkTable(self.frame.groupBy(*map(_quoted, columns.by)).agg(*added))
 
+    def nameless(self, column: str) -> int:
+        text = f"CAST(given.{_quoted(column)} AS STRING)"
+        return int(self.frame.where(f"({unless_missing(MISSING_GROUPS, text, text)}) IS NULL").count())
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         rows, kinds = self.frame.collect(), dict(self.frame.dtypes)
         as_is = {name: kinds[name].split("(")[0] not in NUMBERS for name in self.names}
