@@ -26,7 +26,7 @@ warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
 t = rng.uniform(0.5, 4.0, 60)
 x = rng.poisson(rng.gamma(2.0, 2.0, 60) * t)
-names = ("npmle", "npmle-em", "gamma", "priorformer")
+names = ("npmle", "npmle-em", "npmle-smooth", "newton", "gamma", "gamma-mixture", "priorformer")
 found = {name: eb.estimate(x, exposure=t, method=name).tolist() for name in names}
 found |= {name: eb.estimate(x, method=name).tolist() for name in ("T24r", "npmle")}
 print(json.dumps(found))

@@ -34,7 +34,7 @@ class Mixture(NamedTuple):
         compiled = loops.expand(sample.jet(theta), sample.q, w) if len(sample.blocks) == 1 else None
         if compiled is not None:
             return cls(theta, w, *compiled)
-        f, curve, gram = np.empty(sample.x.size), np.zeros((3, k)), np.zeros((2, k, 2, k))
+        f, curve, gram = np.empty(sample.q.size), np.zeros((3, k)), np.zeros((2, k, 2, k))
         for block in sample.blocks:
             cols = block.reach(theta)
             a, da, dda = block.sample.jet(theta[cols])

@@ -40,7 +40,7 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
     @click.option(
         "--data-dir",
         type=click.Path(path_type=Path),
-        help="Folder of the data files.  [default: $EBFORMER_DATA or ../shared/data]",
+        help="Folder of the data files.  [default: $EBFORMER_DATA]",
     )
     @click.option(
         "--error",

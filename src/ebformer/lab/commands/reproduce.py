@@ -22,7 +22,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @click.option("--only", multiple=True, metavar="ITEM", help="Make only this item of --list; repeatable.")
 @click.option("--list", "listing", is_flag=True, help="List the items with the time each takes, and stop.")
-@click.option("--data-dir", type=FOLDER, help="Folder of the real data.  [default: $EBFORMER_DATA or ../shared/data]")
+@click.option("--data-dir", type=FOLDER, help="Folder of the real data.  [default: $EBFORMER_DATA]")
 @click.option(
     "-o", "--output", default="reproduction", show_default=True, type=FOLDER, help="Folder for pages and results."
 )
