@@ -89,6 +89,8 @@ def _columns(named: dict[str, Any], version: int) -> Columns:
     for name in (columns.x, columns.group or "", columns.unit or "", *(covariates.names if covariates else ())):
         if not isinstance(name, str):
             raise TypeError("a column without a name")
+    if columns.constant is None and columns.role("known") is None:
+        raise ValueError(f"no {columns.channel.words.known}")
     if not (columns.constant is None or columns.channel.possible_known(np.asarray(float(columns.constant)))):
         raise ValueError(columns.constant)
     return columns
