@@ -38,6 +38,10 @@ Earlier = Sequence[tuple[ArrayLike, ArrayLike | None]]
 """Earlier looks at the same units, the oldest first: observations, NaN where there was none, and what is known."""
 
 
+LEAST_JUMP = 1e-12
+"""A smaller jump is none: no table could tell, and one over its variance would not be a number."""
+
+
 @dataclass(frozen=True)
 class Drift:
     """The law of a unit's next theta given this one, where thetas have mean m and eta is their natural parameter.
@@ -80,6 +84,8 @@ class Drift:
                 raise InputError(f"the {name} of a drift is {number!r}: give a number from {low:g} to {high:g}")
         if self.fade == 0:
             raise InputError("the fade of a drift is 0: give a positive number of at most 1")
+        if self.jump < LEAST_JUMP:
+            object.__setattr__(self, "jump", 0.0)
 
     @classmethod
     def none(cls) -> Drift:
