@@ -341,7 +341,7 @@ def card(network: Priorformer) -> str:
         "network": f"{config.blocks} blocks, width {config.width}, {config.heads} heads, {config.em_steps} EM steps",
         "parameters": f"{config.parameters:,}",
         "steps": f"{made.get('steps', 0):,}",
-        "measured": f"{datetime.date.today()}, the first look of these weights at `shared/arena`",
+        "measured": f"{datetime.date.today()}, after the weights were chosen on priors of our own",
         "SHA-256": f"`{weights.sha256}`",
     }
     lines = "\n".join(f"| {name} | {fact} |" for name, fact in facts.items())
