@@ -13,9 +13,9 @@ from command_line import ebformer
 from ebformer.channels.binomial import Binomial
 from ebformer.channels.normal import Normal
 from ebformer.channels.poisson import Poisson
-from ebformer.covariates import Encoding, cross_fit, dealt, deviations, shifted
+from ebformer.covariates import cross_fit, dealt
+from ebformer.encoding import Encoding
 from ebformer.errors import EbformerError, InputError
-from ebformer.rule import BayesRule
 
 WORDS = {
     "poisson": {"count": "x", "exposure": "known"},
@@ -101,18 +101,6 @@ def test_units_are_dealt_out_evenly_and_copies_to_all_folds() -> None:
     assert folds.sum(axis=0).tolist() == units.tolist()
     assert set(folds.sum(axis=1).tolist()) <= {11, 12}
     assert folds[:, 2].tolist() == [10] * 10
-
-
-@pytest.mark.parametrize("channel", ["poisson", "normal"])
-def test_the_moved_prior_of_deviations_is_the_prior_of_the_units(channel) -> None:
-    """E[theta | x, e] by the moved prior equals e times, or e plus, the Bayes rule of the deviation."""
-    of, x, known = CHANNELS[channel], np.array([0.0, 3.0, 7.0]), np.array([1.0, 2.0, 0.5])
-    prior = eb.Prior([0.5, 1.0, 2.5], [0.2, 0.5, 0.3])
-    rule = BayesRule("oracle", prior, channel=of, known=None)
-    for expected in (0.3, 4.0):
-        own = rule(*deviations(of, x, known, np.full(3, expected)))
-        whole = own * expected if channel == "poisson" else own + expected
-        np.testing.assert_allclose(shifted(rule, expected)(x, known), whole, rtol=1e-12)
 
 
 @pytest.mark.parametrize("channel", WORDS)

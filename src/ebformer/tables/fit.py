@@ -16,7 +16,8 @@ from ebformer.atomic import replacing
 from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.channels import channel_named
-from ebformer.covariates import Expectation, around_expectations, shifted
+from ebformer.covariates import Expectation
+from ebformer.deviations import around_expectations, shifted
 from ebformer.errors import EbformerError, InputError
 from ebformer.pooling import pool as pool_groups
 from ebformer.pooling import side_by_side

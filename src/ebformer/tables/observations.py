@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
 from ebformer.channels.base import Channel
-from ebformer.covariates import deviations
+from ebformer.deviations import deviations
 from ebformer.errors import InputError
 from ebformer.tables.columns import NO_ROWS, Columns, Missing, Role, check_missing
 from ebformer.tables.entries import Offender, complaint, reason
