@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -14,12 +14,20 @@ from ebformer.channels.base import Channel
 from ebformer.distributions import Floats
 from ebformer.encoding import Encoding
 from ebformer.errors import InputError
-from ebformer.regression import LEAST_LEAF, Kind, Line, Regression, read_regression, train
+from ebformer.regression import LEAST_LEAF, Blend, Forest, Kind, Line, ends, read_regression, train
 
 JUDGES = 20_000
 """So many units of each fold decide about the number of trees and the importance of covariates."""
 MOST_ENTRIES = 50_000
 """More units than this of few distinct contents are learnt from as so many entries, with weights."""
+FEW = 10 * LEAST_LEAF
+"""Fewer units than this cannot tell what trees would."""
+SHARES = {
+    0: [],
+    1: [np.array([a]) for a in (0.25, 0.5, 0.75, 1.0)],
+    2: [np.array([a, b]) / 4 for a in range(5) for b in range(5 - a) if a + b],
+}
+"""What one regression or two may have of the whole; a constant has the rest."""
 STEPS = 64
 """Expectations are rounded to steps of the natural parameter finer than any regression can tell: 1 / 64 of a rate or of
 the odds, or of the deviation of an effect. So units by the million share some hundred priors."""
@@ -50,7 +58,7 @@ class Expectation:
     """
 
     encoding: Encoding
-    regression: Regression
+    regression: Blend
     step: float
     mean: float
     explained: float | None
@@ -111,9 +119,9 @@ def cross_fit(
 
     x, known [u] are observations that `rows` [u] units each showed, NaN or blank where nothing was seen; `columns` are
     their covariates. Units are dealt out to folds at random, in an order that their content fixes, and each is expected
-    by the regression of the units of the other folds. As many trees are used as predict these units best, or a line
-    where that does better, as among few units; and neither where they do not beat a constant by more than the standard
-    error of the gain.
+    by the regression of the units of the other folds: the blend of a line, trees and a constant that predicts these
+    units best, with as many trees as do so, or the constant alone where no blend beats it by more than the standard
+    error of the gain. Few units have a line and no trees.
 
     A unit weighs 1 / (noise^2 + spread^2), in the stable coordinate: one that was seen a thousand times as long does
     not tell a thousand times as much about the rates of others.
@@ -150,7 +158,7 @@ def cross_fit(
     expected = rounded(channel, eta, step)
     after = spread(channel, x, known, expected, units * weight**2)
     explained = float(np.clip(1.0 - after / before, 0.0, 1.0)) if before > 0 and importance else None
-    of_all: Regression = type(regressions[0]).mean(regressions)  # type: ignore[arg-type]
+    of_all = Blend.mean(regressions)
     learnt = Expectation(
         encoding, of_all, step, channel.pooled(x, known, units.astype(np.float64)), explained, importance
     )
@@ -158,6 +166,15 @@ def cross_fit(
     answer[seen] = expected[which]
     answer[~seen] = rounded(channel, of_all.eta(z_all[~seen]), step)
     return answer, learnt
+
+
+def kinds_of(kind: Kind, n: int) -> tuple[Kind, ...]:
+    """The regressions that are blended for so many units.
+
+    >>> kinds_of("trees", 50), kinds_of("trees", 5000)
+    (('linear',), ('linear', 'trees'))
+    """
+    return ("linear",) if kind == "linear" or n < FEW else ("linear", "trees")
 
 
 def fold_number(n: int) -> int:
@@ -217,7 +234,7 @@ def _fitted(
     encoding: Encoding,
     kind: Kind,
     rng: np.random.Generator,
-) -> tuple[Sequence[Regression], dict[str, float]]:
+) -> tuple[list[Blend], dict[str, float]]:
     """One regression per fold, of the units of the others, and the importance of covariates, empty where none tells."""
     y, taught, constants = channel.mle(x, known), [], []
     for fold in folds:
@@ -240,32 +257,45 @@ def _fitted(
         return np.asarray((weight * channel.noise(known) ** 2)[at] * off)  # [..., units]
 
     of_constant = [loss(i, np.full(at.size, constants[i])) for i, at in enumerate(judges)]
-    regressions: list[Regression] = [Line.constant(eta, encoding.sizes) for eta in constants]
-    highest = 0.0
-    kinds: tuple[Kind, ...] = ("linear",) if kind == "linear" else ("linear", "trees")
-    for each_kind in kinds:
-        found = [train(each_kind, channel, y[at], some, z[at], encoding.sizes, least) for at, some, least in taught]
+    blends, highest = [Blend(eta) for eta in constants], 0.0
+    limits = ends(z, units.astype(np.float64))
+    parts: list[list[Forest | Line]] = []  # [kinds][folds]
+    apart: list[list[Floats]] = []  # from the constant, for the judges of each fold
+    for each_kind in kinds_of(kind, int(units.sum())):
+        found = [
+            train(each_kind, channel, y[at], some, z[at], encoding.sizes, least, limits) for at, some, least in taught
+        ]
         trained = [regression for regression in found if regression is not None]
         if len(trained) < len(found):
             break
-        gains = [of_constant[i] - loss(i, trained[i].by_stage(z[at])) for i, at in enumerate(judges)]  # [stages, units]
-        gain = sum(each @ many for each, many in zip(gains, size, strict=True))
-        best = int(np.argmax(gain))
-        deviation = np.sqrt(sum(each[best] ** 2 @ many for each, many in zip(gains, size, strict=True)))
-        if gain[best] > max(deviation, highest):
-            highest, regressions = float(gain[best]), [regression.up_to(best + 1) for regression in trained]
+        stages = [one.by_stage(z[at]) for one, at in zip(trained, judges, strict=True)]
+        best = int(np.argmin(sum(loss(i, eta) @ size[i] for i, eta in enumerate(stages))))
+        parts.append([one.up_to(best + 1) for one in trained])
+        apart.append([eta[:, best] - constants[i] for i, eta in enumerate(stages)])
+    for shares in SHARES[len(parts)]:
+        eta = [constants[i] + shares @ np.array([each[i] for each in apart]) for i in range(len(folds))]
+        gains = [before - loss(i, each) for i, (before, each) in enumerate(zip(of_constant, eta, strict=True))]
+        gain = sum(float(each @ many) for each, many in zip(gains, size, strict=True))
+        deviation = np.sqrt(sum(float(each**2 @ many) for each, many in zip(gains, size, strict=True)))
+        if gain > max(deviation, highest):
+            used = np.flatnonzero(shares)
+            rest, highest = 1.0 - float(shares.sum()), gain
+            blends = [
+                Blend(rest * constants[i], tuple(shares[used].tolist()), tuple(parts[k][i] for k in used))
+                for i in range(len(folds))
+            ]
     if not highest:
-        return regressions, {}
+        return blends, {}
     worse = np.zeros(z.shape[1])
     for i, at in enumerate(judges):
-        here = loss(i, regressions[i].eta(z[at]))
+        here = loss(i, blends[i].eta(z[at]))
         for j in range(z.shape[1]):
             other = z[at].copy()
             other[:, j] = rng.permutation(other[:, j])
-            worse[j] += size[i] @ (loss(i, regressions[i].eta(other)) - here)
+            worse[j] += size[i] @ (loss(i, blends[i].eta(other)) - here)
     worse = np.maximum(worse, 0.0)
     order = np.argsort(-worse, kind="stable")
-    return regressions, {encoding.names[j]: float(worse[j] / (worse.sum() or 1.0)) for j in order}
+    return blends, {encoding.names[j]: float(worse[j] / (worse.sum() or 1.0)) for j in order}
 
 
 def _within_half_an_event(channel: Channel, theta: float, known: float) -> float:

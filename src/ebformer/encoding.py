@@ -14,6 +14,8 @@ from ebformer.errors import InputError
 
 MOST_CATEGORIES = 255
 """What scikit-learn's trees take; the categories of fewest units count as missing beyond."""
+MOST_NOTED = 50
+"""Of more covariates than these it is not said which are new."""
 
 
 @dataclass(frozen=True)
@@ -67,3 +69,23 @@ class Encoding:
             else:
                 z[:, j] = np.nan if entries.dtype == object else entries
         return np.where(np.isinf(z), np.nan, z)
+
+    def unseen(self, columns: Mapping[str, NDArray[Any]]) -> Floats:
+        """Which entries of each row [n] count as missing although there are some: 2^j for covariate j, added up.
+
+        >>> encoding = Encoding(("team", "age"), (("a", "b"), ()))
+        >>> rows = {"team": np.array(["a", "z", None], dtype=object), "age": np.array([20.0, 30.0, np.nan])}
+        >>> encoding.unseen(rows).tolist(), encoding.about_unseen(1)
+        ([0.0, 1.0, 0.0], 'team is none that the fit saw: counted as missing')
+        """
+        z, found = self.numbers(columns), np.zeros(len(next(iter(columns.values()))))
+        for j, name in enumerate(self.names[:MOST_NOTED]):
+            entries = columns[name]
+            there = np.not_equal(entries, None) if entries.dtype == object else np.isfinite(entries)
+            found += 2.0**j * (there.astype(bool) & np.isnan(z[:, j]))
+        return found
+
+    def about_unseen(self, code: int) -> str | None:
+        """What to know about a row with this code of `unseen`."""
+        names = [name for j, name in enumerate(self.names[:MOST_NOTED]) if code >> j & 1]
+        return f"{', '.join(names)} is none that the fit saw: counted as missing" if names else None

@@ -85,15 +85,15 @@ class DuckTable:
         }
         return Contents(_floats(x), _floats(known), read, np.asarray(found["rows"], dtype=np.int64))
 
-    def with_expected(self, columns: Columns, contents: Contents, expected: NDArray[np.float64]) -> DuckTable:
-        assert columns.expected is not None
+    def with_told(self, columns: Columns, contents: Contents, told: Mapping[str, NDArray[np.float64]]) -> DuckTable:
         arrays = (contents.x, contents.known, *contents.covariates.values())
         same = " AND ".join(f"{sql} IS NOT DISTINCT FROM found.said_{i}" for i, sql in enumerate(self._said(columns)))
+        new = ", ".join(f"found.told_{i}::DOUBLE AS {quoted(name)}" for i, name in enumerate(told))
         return DuckTable(
             self.ask(
-                f"SELECT given.*, found.expected::DOUBLE AS {quoted(columns.expected)} "
-                f"FROM ebformer_given AS given LEFT JOIN ebformer_found AS found ON {same}",
-                {f"said_{i}": array for i, array in enumerate(arrays)} | {"expected": expected},
+                f"SELECT given.*, {new} FROM ebformer_given AS given LEFT JOIN ebformer_found AS found ON {same}",
+                {f"said_{i}": array for i, array in enumerate(arrays)}
+                | {f"told_{i}": array for i, array in enumerate(told.values())},
             ),
             self.unclear,
         )
