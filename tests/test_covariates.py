@@ -86,6 +86,16 @@ def test_shuffled_targets_show_no_gain(channel, regression) -> None:
     assert 0.97 < np.mean(ratios) < 1.1
 
 
+@pytest.mark.parametrize("channel", ["poisson", "normal"])
+def test_covariates_that_tell_nothing_change_nothing(channel) -> None:
+    frame, _ = world(channel, 80)
+    told = shrunken(frame.with_columns(same=pl.lit("all")), channel, covariates=["same"])
+    plain = shrunken(frame, channel)
+    assert told["expected"].n_unique() == 1
+    answers = ["estimate", "lower", "upper"]
+    np.testing.assert_allclose(told.select(answers), plain.select(answers), rtol=1e-6, atol=1e-6)
+
+
 def test_no_unit_tells_about_its_own_expectation() -> None:
     frame, _ = world("poisson", 200)
     x, known, age = (frame[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("x", "known", "age"))

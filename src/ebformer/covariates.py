@@ -28,6 +28,8 @@ SHARES = {
     2: [np.array([a, b]) / 4 for a in range(5) for b in range(5 - a) if a + b],
 }
 """What one regression or two may have of the whole; a constant has the rest."""
+SLIGHT = 0.01
+"""No gain in log-likelihood: rounding gives as much."""
 STEPS = 64
 """Expectations are rounded to steps of the natural parameter finer than any regression can tell: 1 / 64 of a rate or of
 the odds, or of the deviation of an effect. So units by the million share some hundred priors."""
@@ -120,8 +122,8 @@ def cross_fit(
     x, known [u] are observations that `rows` [u] units each showed, NaN or blank where nothing was seen; `columns` are
     their covariates. Units are dealt out to folds at random, in an order that their content fixes, and each is expected
     by the regression of the units of the other folds: the blend of a line, trees and a constant that predicts these
-    units best, with as many trees as do so, or the constant alone where no blend beats it by more than the standard
-    error of the gain. Few units have a line and no trees.
+    units best, with as many trees as do so, or the mean of all units alone where no blend beats a constant by more than
+    the standard error of the gain. Few units have a line and no trees.
 
     A unit weighs 1 / (noise^2 + spread^2), in the stable coordinate: one that was seen a thousand times as long does
     not tell a thousand times as much about the rates of others.
@@ -237,11 +239,16 @@ def _fitted(
 ) -> tuple[list[Blend], dict[str, float]]:
     """One regression per fold, of the units of the others, and the importance of covariates, empty where none tells."""
     y, taught, constants = channel.mle(x, known), [], []
+
+    def constant(some: NDArray[np.int64]) -> float:
+        left = weight * some
+        mean = _within_half_an_event(channel, float(left @ y / left.sum()), float(units @ known))
+        return float(channel.natural(np.asarray(mean)))
+
     for fold in folds:
         others = units - fold
         left = weight * others
-        mean = _within_half_an_event(channel, float(left @ y / left.sum()), float(units @ known))
-        constants.append(float(channel.natural(np.asarray(mean))))
+        constants.append(constant(others))
         # Regressions tell few units from many by the number of entries, so that units of one content are many.
         times = np.ceil(others * min(1.0, MOST_ENTRIES / others.sum())).astype(np.int64)
         entry = np.repeat(np.arange(units.size), times)
@@ -277,15 +284,15 @@ def _fitted(
         gains = [before - loss(i, each) for i, (before, each) in enumerate(zip(of_constant, eta, strict=True))]
         gain = sum(float(each @ many) for each, many in zip(gains, size, strict=True))
         deviation = np.sqrt(sum(float(each**2 @ many) for each, many in zip(gains, size, strict=True)))
-        if gain > max(deviation, highest):
+        if gain > max(deviation, highest, SLIGHT):
             used = np.flatnonzero(shares)
             rest, highest = 1.0 - float(shares.sum()), gain
             blends = [
                 Blend(rest * constants[i], tuple(shares[used].tolist()), tuple(parts[k][i] for k in used))
                 for i in range(len(folds))
             ]
-    if not highest:
-        return blends, {}
+    if not highest:  # then all units tell what is expected of each, as without covariates
+        return [Blend(constant(units))] * len(folds), {}
     worse = np.zeros(z.shape[1])
     for i, at in enumerate(judges):
         here = loss(i, blends[i].eta(z[at]))

@@ -81,8 +81,9 @@ class Encoding:
         z, found = self.numbers(columns), np.zeros(len(next(iter(columns.values()))))
         for j, name in enumerate(self.names[:MOST_NOTED]):
             entries = columns[name]
-            there = np.not_equal(entries, None) if entries.dtype == object else np.isfinite(entries)
-            found += 2.0**j * (there.astype(bool) & np.isnan(z[:, j]))
+            text = entries.dtype == object
+            there = np.array([entry is not None for entry in entries.tolist()]) if text else np.isfinite(entries)
+            found += 2.0**j * (there & np.isnan(z[:, j]))
         return found
 
     def about_unseen(self, code: int) -> str | None:
