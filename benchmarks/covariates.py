@@ -28,6 +28,7 @@ POSITIONS = {"all": ["C", "LW", "RW", "D"], "defender": ["D"], "center": ["C"], 
 HOCKEY = {
     "position, seasons and games so far": ["pos", "seasons", "games_so_far"],
     "and goals per game so far": ["pos", "seasons", "games_so_far", "rate_so_far"],
+    "and games of this season": ["pos", "seasons", "games_so_far", "rate_so_far", "gp"],
 }
 BASEBALL = {
     "seasons and plate appearances so far": ["seasons", "pa_so_far"],
