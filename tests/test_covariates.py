@@ -120,7 +120,13 @@ def test_a_saved_fit_answers_as_the_fit_does_and_holds_no_code(channel, tmp_path
     frame, _ = world(channel)
     fit = eb.fit(frame, **WORDS[channel], covariates=["age", "team"])
     fit.save(tmp_path / "fit.json")
-    json.loads((tmp_path / "fit.json").read_text())
+    saved = json.loads((tmp_path / "fit.json").read_text())
+    (tmp_path / "older.json").write_text(json.dumps(saved | {"version": 3}))
+    if channel == "binomial":  # whose priors have another meaning now
+        with pytest.raises(InputError, match="once more"):
+            eb.load_fit(tmp_path / "older.json")
+    else:
+        eb.load_fit(tmp_path / "older.json")
     new = frame.head(20).with_columns(pl.lit("new").alias("team"))
     assert eb.load_fit(tmp_path / "fit.json").apply(new).equals(fit.apply(new))
     with pytest.raises(InputError, match="together"):
