@@ -53,9 +53,7 @@ def read(path: str | os.PathLike[str]) -> Fit:
         told, covariates = found.get("expectation"), columns.covariates
         expectation = None if told is None else Expectation.from_record(told)
         if expectation is not None and columns.channel.name == "binomial" and found["version"] < 4:
-            raise InputError(
-                f"{path} holds proportions with covariates as ebformer 0.2 fits them: fit them once more"
-            )
+            raise InputError(f"{path} holds proportions with covariates as ebformer 0.2 fits them: fit them once more")
         if {*(expectation.encoding.names if expectation else ())} != {*(covariates.names if covariates else ())}:
             raise ValueError("other covariates than those that were learnt from")
         fit = Fit(columns, rules, None, None if between is None else finite(between), neighbours, expectation)
