@@ -54,6 +54,19 @@ def neural_to_one(times: int, start: str, training: Training, theta_power: float
 LATE = replace(LAST, warmup=50, clip=11.0)
 """theta_power 3/4 makes losses on [0, 50] eleven times as large as 3/2 does."""
 
+UNIVERSAL = replace(
+    UNTIED,
+    architecture=replace(UNTIED.architecture, largest_n=8192.0),
+    worlds=("universals",),
+    theta_power=0.75,
+    n=(32, 8192),
+    n_power=0.5,
+    tallies=32,
+    training=replace(LATE, steps=1400, learning_rate=0.003, seed=11),
+    start=("T24f",),
+)
+"""Ten atoms anywhere on [0, 50] (Cannella, Teh, Han and Polyanskiy 2026), from the weights of T24f on."""
+
 ABLATION = replace(LONG, architecture=Architecture(layers=12), training=replace(LONG.training, steps=1000))
 
 LEGS: dict[str, TransformerRecipe] = {
@@ -64,6 +77,16 @@ LEGS: dict[str, TransformerRecipe] = {
     "T24f-2": neural_to_one(2, "T24f-untied", replace(LAST, steps=1500, learning_rate=0.002, seed=2), theta_power=1.5),
     "T24f-7": neural_to_one(7, "T24f-2", replace(LATE, steps=4000, learning_rate=0.003, seed=6)),
     "T24f": neural_to_one(15, "T24f-7", replace(LATE, steps=2500, learning_rate=0.002, seed=9)),
+    "T24u": UNIVERSAL,
+    "T24ur": replace(
+        LONG,
+        architecture=replace(LONG.architecture, weight_sets=2, largest_n=8192.0),
+        worlds=("universals",),
+        n=(32, 8192),
+        n_power=0.4,
+        training=replace(LAST, steps=3000, seed=12),
+        start=("T24r",),
+    ),
     "ablation-mixture": ABLATION,
     "ablation-neural": replace(ABLATION, worlds=("neural",)),
     "ablation-dirichlet": replace(ABLATION, worlds=("dirichlet",)),
