@@ -12,13 +12,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammainc, gammaincinv
 
 from ebformer.channels import POISSON
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.lab.arena.losses import Truth
-from ebformer.lab.worlds import Multinomial, World
+from ebformer.lab.worlds import Multinomial, Universal, World
 from ebformer.rule import Convergence, CurveRule
 from ebformer.tally import Tally
 
@@ -47,11 +48,13 @@ class Hierarchical(Estimator):
     """The Bayes rule of a world, for counts: importance sampling over priors drawn from it, in self-normalised form.
 
     `power` is that of the likelihood, 1 for Bayes; the networks of the world's makers behave like less. Where the
-    world's atoms are given and only their weights are drawn, as in `Multinomial`, the priors are drawn from their
-    posterior by Gibbs' sampler, `priors` of them. `rule.convergence` tells how many priors are left in effect.
+    world's atoms are given and only their weights are drawn, as in `Multinomial`, or where a few atoms are uniform up
+    to a given end, as in `Universal`, the priors are drawn from their posterior by Gibbs' sampler, `priors` of them:
+    drawn from the world instead, none would be left at a thousand units. `rule.convergence` tells how many priors are
+    left in effect.
 
     >>> from ebformer.lab.worlds import Universal
-    >>> rule = Hierarchical(Universal(10.0, size=2), priors=20_000)(Tally([0, 1, 2, 9], [20, 9, 3, 8]))
+    >>> rule = Hierarchical(Universal(10.0, size=2), priors=2000)(Tally([0, 1, 2, 9], [20, 9, 3, 8]))
     >>> rule([0, 9]).round(1).tolist(), rule.convergence.reached
     ([0.5, 8.7], True)
     """
@@ -75,11 +78,16 @@ class Hierarchical(Estimator):
     def fit(self, tally: Tally) -> HierarchicalRule:
         """Average over the priors of the world."""
         size = 2 ** int(np.ceil(np.log2(max(64, int(tally.values.max()) + 2))))
-        if isinstance(self.world, Multinomial) and isinstance(self.world.theta_max, int | float):
+        world, rng = self.world, np.random.default_rng(self.seed)
+        bounded = isinstance(world.theta_max, int | float)
+        if isinstance(world, Multinomial) and bounded:
             if self.power != 1.0:
                 raise InputError(f"the power {self.power} needs drawn atoms: where they are given it can only be 1")
-            atoms = self.world.draw(np.random.default_rng(0)).atoms
-            found = by_gibbs(atoms, tally, size, self.priors, np.random.default_rng(self.seed))
+            found = by_gibbs(world.draw(np.random.default_rng(0)).atoms, tally, size, self.priors, rng)
+        elif isinstance(world, Universal) and bounded and self.power == 1.0:
+            end = float(world.theta_max)  # type: ignore[arg-type]
+            atoms = np.minimum(np.quantile(tally.values, (np.arange(world.size) + 0.5) / world.size) + 0.5, end)
+            found = by_gibbs(atoms, tally, size, self.priors, rng, end)
         else:
             found = by_importance(drawn(self.world, self.priors, self.seed, size), tally, self.power)
         evidence = Convergence(1.0 / found.effective, self.priors, found.effective >= ALIVE, MEANING)
@@ -155,17 +163,24 @@ def by_importance(draws: Draws, tally: Tally, power: float = 1.0) -> Averaged:
     return Averaged(estimates, errors, float(weight.sum() ** 2 / (weight @ weight)))
 
 
-def by_gibbs(atoms: Floats, tally: Tally, size: int, sweeps: int, rng: np.random.Generator) -> Averaged:
-    """The mean over weights of given atoms, uniform on the simplex before the data, drawn from their posterior.
+def by_gibbs(
+    atoms: Floats, tally: Tally, size: int, sweeps: int, rng: np.random.Generator, end: float | None = None
+) -> Averaged:
+    """The mean over priors drawn from their posterior, where weights are uniform on the simplex before the data.
 
-    In turn every unit is given an atom, and the weights are drawn given how many units each atom has.
+    In turn every unit is given an atom; the weights are drawn given how many units each atom has; and, where atoms are
+    uniform up to an `end` before the data, each is drawn given the counts of its units. Otherwise they stay.
     """
-    kernel = np.exp(POISSON.log_likelihood(np.arange(size, dtype=np.float64)[:, None], atoms))
-    weights, at, total = np.full(atoms.size, 1.0 / atoms.size), kernel[tally.values], []
+    x = np.arange(size, dtype=np.float64)[:, None]
+    kernel, weights, total = np.exp(POISSON.log_likelihood(x, atoms)), np.full(atoms.size, 1.0 / atoms.size), []
     for sweep in range(WARM_UP + sweeps):
-        chance = at * weights
+        chance = kernel[tally.values] * weights + 1e-300
         chance /= chance.sum(axis=1, keepdims=True)
-        weights = rng.dirichlet(1.0 + rng.multinomial(tally.multiplicity, chance).sum(axis=0))
+        units = rng.multinomial(tally.multiplicity, chance)
+        weights = rng.dirichlet(1.0 + units.sum(axis=0))
+        if end is not None:
+            atoms = atoms_given(units.sum(axis=0), tally.values @ units, end, rng)
+            kernel = np.exp(POISSON.log_likelihood(x, atoms))
         if sweep >= WARM_UP:
             total.append((kernel @ (atoms * weights)) / np.maximum(kernel @ weights, 1e-300))
     rules = np.array(total)
@@ -174,6 +189,20 @@ def by_gibbs(atoms: Floats, tally: Tally, size: int, sweeps: int, rng: np.random
     share = tally.multiplicity / tally.n
     spread, error = share @ rules.var(axis=0)[tally.values], share @ errors[tally.values] ** 2
     return Averaged(rules.mean(axis=0), errors, float(np.clip(spread / max(error, 1e-300), 1.0, sweeps)))
+
+
+def atoms_given(units: Floats, counts: Floats, end: float, rng: np.random.Generator) -> Floats:
+    """Rates of groups of so many units with so many counts in all, uniform on [0, end] before: cut-off gamma laws.
+
+    >>> drawn = atoms_given(np.array([0, 400]), np.array([0, 1200]), 50.0, np.random.default_rng(0))
+    >>> bool(0 <= drawn[0] <= 50), bool(2.5 < drawn[1] < 3.5)
+    (True, True)
+    """
+    q, seen = rng.random(units.size), units > 0
+    rate, shape = np.where(seen, units, 1.0), counts + 1.0
+    upto = gammainc(shape, rate * end)
+    inside = gammaincinv(shape, q * upto) / rate
+    return np.where(seen, np.where(upto > 0, np.minimum(inside, end), end), q * end)
 
 
 class Floor(NamedTuple):
@@ -196,7 +225,7 @@ def floor(method: Hierarchical, n: int, tables: int, rng: np.random.Generator) -
     >>> from ebformer.lab.worlds import Universal
     >>> found = floor(Hierarchical(Universal(10.0, size=2), priors=2000), 64, 5, np.random.default_rng(1))
     >>> found.tables, 0 < found.regret < 1
-    (4, True)
+    (5, True)
     """
     rows = []
     for _ in range(tables):

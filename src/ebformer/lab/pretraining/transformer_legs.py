@@ -1,4 +1,4 @@
-"""How T24r, L24r and T24f are trained, leg by leg, and the paper's protocol."""
+"""How T24r, L24r, T24f and T24u are trained, leg by leg, and the paper's protocol."""
 
 from __future__ import annotations
 
@@ -62,10 +62,11 @@ UNIVERSAL = replace(
     n=(32, 8192),
     n_power=0.5,
     tallies=32,
-    training=replace(LATE, steps=1400, learning_rate=0.003, seed=11),
+    training=replace(LATE, steps=800, learning_rate=0.003, seed=11),
     start=("T24f",),
 )
-"""Ten atoms anywhere on [0, 50] (Cannella, Teh, Han and Polyanskiy 2026), from the weights of T24f on."""
+"""Universal priors on [0, 50] (Cannella, Teh, Han and Polyanskiy 2026), from the weights of T24f on. Ten atoms, as they
+have it, are too lumpy for smooth priors: the number of atoms is random."""
 
 ABLATION = replace(LONG, architecture=Architecture(layers=12), training=replace(LONG.training, steps=1000))
 
@@ -110,6 +111,7 @@ LEGS: dict[str, TransformerRecipe] = {
         n=(32, 512),
     ),
 }
-"""What the zoo ships, in three legs each; T24f has one more that unties its layers, and three of mostly neural priors.
+"""What the zoo ships, in three legs each; T24f has one more that unties its layers, and three of mostly neural priors;
+T24u is one leg from there. `T24ur`, from T24r on, does not know theta_max.
 `ablation-...` are the rows of the paper's tab:mixture-training; `paper` is the published protocol; `smoke` takes under
 a minute."""
