@@ -8,6 +8,7 @@ from scipy import stats
 from tests.command_line import ebformer
 
 from ebformer.errors import InputError
+from ebformer.estimators.catalogue import find
 from ebformer.lab.hierarchical import Hierarchical, by_importance, drawn, floor
 from ebformer.lab.worlds import Multinomial, Universal
 from ebformer.lab.worlds.effects import Bells
@@ -37,15 +38,20 @@ def test_gibbs_agrees_with_an_integral_over_the_weight_of_two_atoms() -> None:
 
 
 def test_the_floor_says_what_it_rests_on() -> None:
-    found = floor(Hierarchical(Universal(5.0, size=2), priors=800), 50, 4, np.random.default_rng(0))
+    method = Hierarchical(Universal(5.0, size=2), priors=800)
+    found = floor(method, 50, 4, np.random.default_rng(0), [find("mle"), method])
+    assert found.over["hierarchical"] == (1.0, 0.0)
+    assert found.over["mle"][0] > 1
     assert 0 < found.regret < 1
     assert 0 < found.sampling < found.regret
     assert found.effective >= 30
 
 
 def test_the_command_tells_the_floor() -> None:
-    told = ebformer("floor", "--world", "multinomial", "--n", "20", "--priors", "40", "--tables", "2")
-    assert "multinomial" in told.stdout
+    told = ebformer(
+        "floor", "--world", "multinomial", "--n", "20", "--priors", "40", "--tables", "2", "--beside", "mle"
+    )
+    assert "mle" in told.stdout
 
 
 def test_what_cannot_be_averaged_is_refused() -> None:

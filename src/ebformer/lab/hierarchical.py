@@ -6,6 +6,7 @@ unit i. The average regret of this rule on the world's own tables is the floor t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -209,7 +210,8 @@ class Floor(NamedTuple):
     """The mean regret of the hierarchical rule on a world's own tables, its standard error, and what it rests on.
 
     `sampling` is the part of the regret that more drawn priors would take away; tables on which too few priors are
-    left are not counted.
+    left are not counted. `over` has the regret of other methods on the same tables, divided by the floor's, and the
+    standard error of this ratio.
     """
 
     regret: float
@@ -217,13 +219,16 @@ class Floor(NamedTuple):
     sampling: float
     effective: float
     tables: int
+    over: dict[str, tuple[float, float]]
 
 
-def floor(method: Hierarchical, n: int, tables: int, rng: np.random.Generator) -> Floor:
+def floor(
+    method: Hierarchical, n: int, tables: int, rng: np.random.Generator, others: Sequence[Estimator] = ()
+) -> Floor:
     """The floor of a world for tables of n units, each of a prior of its own.
 
     >>> from ebformer.lab.worlds import Universal
-    >>> found = floor(Hierarchical(Universal(10.0, size=2), priors=2000), 64, 5, np.random.default_rng(1))
+    >>> found = floor(Hierarchical(Universal(10.0, size=2), priors=500), 64, 5, np.random.default_rng(1))
     >>> found.tables, 0 < found.regret < 1
     (5, True)
     """
@@ -235,10 +240,23 @@ def floor(method: Hierarchical, n: int, tables: int, rng: np.random.Generator) -
         assert rule.convergence is not None
         if rule.convergence.reached:
             share, exact = tally.multiplicity / n, truth.bayes[np.searchsorted(truth.x, tally.values)]
-            regret = float(share @ (rule.estimates[tally.values] - exact) ** 2)
-            rows.append((regret, float(share @ rule.errors[tally.values] ** 2), 1.0 / rule.convergence.gap))
+            answers = rule.estimates[tally.values], *(other(tally)(tally.values) for other in others)
+            paid = [float(share @ (answer - exact) ** 2) for answer in answers]
+            rows.append((float(share @ rule.errors[tally.values] ** 2), 1.0 / rule.convergence.gap, *paid))
     if len(rows) < 2:
         raise InputError(f"fewer than two of {tables} tables leave {ALIVE:g} priors alive: draw more priors")
-    regrets, sampling, effective = np.array(rows).T
+    sampling, effective, regrets, *theirs = np.array(rows).T
+    over = {other.name: ratio_of_means(each, regrets) for other, each in zip(others, theirs, strict=True)}
     error = float(regrets.std(ddof=1) / np.sqrt(len(rows)))
-    return Floor(float(regrets.mean()), error, float(sampling.mean()), float(np.median(effective)), len(rows))
+    means = float(regrets.mean()), error, float(sampling.mean()), float(np.median(effective))
+    return Floor(*means, len(rows), over)
+
+
+def ratio_of_means(above: Floats, below: Floats) -> tuple[float, float]:
+    """The ratio of the means of paired numbers, and its standard error.
+
+    >>> ratio_of_means(np.array([2.0, 4.0]), np.array([1.0, 2.0]))
+    (2.0, 0.0)
+    """
+    ratio = above.mean() / below.mean()
+    return float(ratio), float((above - ratio * below).std(ddof=1) / np.sqrt(below.size) / below.mean())

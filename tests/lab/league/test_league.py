@@ -1,4 +1,4 @@
-"""The league: exact regrets and coverages on everyday priors, guests that are what they are, and a table that resumes."""
+"""The league: exact regrets and coverages on everyday priors, guests as they are, and a table that resumes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def test_asked_units_stand_evenly_and_the_leader_is_last() -> None:
     estimates, multiplicity = rng.normal(size=50), rng.integers(1, 9, 50)
     units = spread(estimates, multiplicity)
     assert len(units) == ASKED
-    assert units[-1] == estimates.argmax() and units[0] == estimates.argmin()
+    assert units[-1] == estimates.argmax()
+    assert units[0] == estimates.argmin()
     share = np.bincount(units, minlength=50) / ASKED
     assert np.abs(np.cumsum((share - multiplicity / multiplicity.sum())[np.argsort(estimates)])).max() < 2 / ASKED
 
@@ -82,7 +83,8 @@ def test_a_league_that_was_killed_goes_on_and_tells_the_same(tmp_path: Path) -> 
     shown = tables(first)
     assert set(shown) == {"poisson", "normal", "binomial"}
     text = page(first, "ebformer arena --everyday")
-    assert "weights of priorformer" in text and "2 of 20 units" in text
+    assert "weights of priorformer" in text
+    assert "2 of 20 units" in text
     with pytest.raises(InputError, match="another seed"):
         play_league(*asked[:2], 2, asked[3], broken, workers=1, priors=ONE_EACH)
 

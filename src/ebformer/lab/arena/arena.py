@@ -79,15 +79,16 @@ class Arena:
     def _check(self, stored: list[Loss]) -> None:
         """A table may be extended only by what made it: replay one row of every world and estimator, and compare.
 
-        Of an estimator that does not play this time another one replays the tally: what even the oracle pays on it,
-        mse - regret, is the same for both (and unknown for given tallies).
+        If some do not play this time, another estimator replays a tally of theirs: what even the oracle pays on it,
+        mse - regret, is the same for all (and unknown for given tallies).
         """
         trials = {key: trial for trial in self.trials for key in trial.keys}
         known = [loss for loss in stored if loss.key in trials and self.estimators]
         known.sort(key=lambda loss: -loss.n)  # of rows with the same name the last one counts: the cheapest to replay
-        for old in {(loss.data, loss.estimator): loss for loss in known}.values():
-            plays = old.estimator in self.estimators
-            name = old.estimator if plays else next(iter(self.estimators))
+        some = {(loss.data, loss.estimator if loss.estimator in self.estimators else ""): loss for loss in known}
+        for (_, name), old in some.items():
+            plays = bool(name)
+            name = name or next(iter(self.estimators))
             (new,) = play(trials[old.key], {old.key: [name]}, self.estimators)
             before, now = (loss.regret if plays else loss.mse - loss.regret for loss in (old, new))
             # Another machine may round a float32 network differently; another seed differs in the first digit.

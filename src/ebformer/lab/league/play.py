@@ -50,15 +50,14 @@ def play_league(
     progress: bool = False,
     priors: Sequence[Everyday] = EVERYDAY,
 ) -> list[Loss]:
-    """All losses, played or read from the output, of the priors, sizes and methods asked for."""
+    """All losses, played or read from the output, of the priors, sizes and methods asked for; guests come last."""
     if tallies < 1 or min(sizes) < 1:
         raise InputError(f"{tallies} tables of {min(sizes)} units: give at least 1 of each")
     losses: list[Loss] = []
-    for _, group in groupby(priors, key=lambda prior: (prior.channel, prior.equal)):
-        several = list(group)
-        methods = players(several[0], names)
-        guests = {name: methods.pop(name) for name in PEERS if name in methods}
-        for playing, upto in ((methods, max(sizes)), (guests, GUESTS_UP_TO)):
+    kinds = [list(group) for _, group in groupby(priors, key=lambda prior: (prior.channel, prior.equal))]
+    for guests, upto in ((False, max(sizes)), (True, GUESTS_UP_TO)):
+        for several in kinds:
+            playing = {name: each for name, each in players(several[0], names).items() if (name in PEERS) == guests}
             trials = everyday_trials(tallies, [n for n in sizes if n <= upto], seed, several)
             asked = {key for trial in trials for key in trial.keys}
             if asked and playing:

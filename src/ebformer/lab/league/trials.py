@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebformer.bayes import posterior
 from ebformer.distributions import DiscretePosterior, Floats
@@ -17,6 +18,8 @@ from ebformer.lab.arena.losses import Key, Loss
 from ebformer.lab.league.priors import EVERYDAY, Everyday
 from ebformer.prior import Prior
 from ebformer.tally import Tally
+
+Integers = NDArray[np.int64]
 
 SIZES = (20, 50, 200, 1000, 10_000)
 LARGE = 5_000
@@ -58,7 +61,7 @@ class EverydayCase:
         return paid._replace(coverage=held.mean(), top_tenth=held[-max(1, len(units) // 10) :].mean(), leader=held[-1])
 
 
-def spread(estimates: Floats, multiplicity: Floats) -> Floats:
+def spread(estimates: Floats, multiplicity: Integers) -> Integers:
     """Which observations the asked units show: at most ASKED units, evenly spaced by their estimates.
 
     >>> spread(np.array([2.0, 1.0]), np.array([1, 3])).tolist()
@@ -70,7 +73,7 @@ def spread(estimates: Floats, multiplicity: Floats) -> Floats:
     return np.asarray(order[np.searchsorted(upto, ranks, side="right")])
 
 
-def covered(truth: DiscretePosterior, units: Floats, low: Floats, high: Floats) -> Floats:
+def covered(truth: DiscretePosterior, units: Integers, low: Floats, high: Floats) -> Floats:
     """P(low <= theta <= high | x) under the true prior: no theta is drawn."""
     inside = (low[:, None] <= truth.atoms) & (truth.atoms <= high[:, None])
     return np.asarray((truth.weights[units] * inside).sum(axis=1))
