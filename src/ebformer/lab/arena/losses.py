@@ -63,9 +63,9 @@ class Loss(NamedTuple):
     mae_improvement: float = nan
     log_score: float = nan
     coverage: float = nan
-    seconds: float = nan
     top_tenth: float = nan
     leader: float = nan
+    seconds: float = nan
 
     @property
     def key(self) -> Key:

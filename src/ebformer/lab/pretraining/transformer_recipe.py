@@ -187,6 +187,7 @@ class TransformerRecipe(Recipe[TokenBatch, TransformerModule]):
         a, worlds = self.architecture, self.worlds
         sets = "one weight set" if a.weight_sets == 1 else f"{a.weight_sets} weight sets"
         shares = ", ".join(f"{worlds.count(world)} in {len(worlds)} {world}" for world in dict.fromkeys(worlds))
+        shares = worlds[0] if len(worlds) == 1 else shares
         random = "random, the paper's law with a floor of 1"
         capped = f"; a larger sample is presented as one of {a.largest_n:.0f}" if a.largest_n <= self.n[1] else ""
         return {
