@@ -84,7 +84,7 @@ def test_a_league_that_was_killed_goes_on_and_tells_the_same(tmp_path: Path) -> 
     assert set(shown) == {"poisson", "normal", "binomial"}
     text = page(first, "ebformer arena --everyday")
     assert "weights of priorformer" in text
-    assert "2 of 20 units" in text
+    assert "| numbers of units | 20, 30 |" in text
     with pytest.raises(InputError, match="another seed"):
         play_league(*asked[:2], 2, asked[3], broken, workers=1, priors=ONE_EACH)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import datetime
 import platform
 import shutil
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from ebformer import __version__
 from ebformer.channels import channel_named
 from ebformer.lab.arena.losses import Loss
-from ebformer.lab.arena.summary import Cell, Interval, Paired, interval, pair
+from ebformer.lab.arena.summary import Cell, Interval, interval
 from ebformer.lab.league.peers import PEERS, release
 from ebformer.lab.league.priors import EVERYDAY
 from ebformer.networks import zoo
@@ -33,20 +34,26 @@ def bar(channel: str) -> tuple[str, str]:
 def ratios(losses: Iterable[Loss]) -> dict[str, dict[Cell, dict[str, float]]]:
     """By channel and cell, every method's mean regret over that of the better of the two of the bar.
 
-    All are means over the same tables. The bar is chosen by these tables too, which favours it a little.
+    Both are means over the tables that the method played. Which of the two is the bar is decided by all its tables,
+    which favours it a little.
     """
+    paid: dict[Cell, dict[str, dict[int | str, float]]] = {}
+    for loss in losses:
+        paid.setdefault(Cell(loss.data, loss.n), {}).setdefault(loss.estimator, {})[loss.case] = loss.regret
     found: dict[str, dict[Cell, dict[str, float]]] = {}
-    for cell, paired in pair(losses).items():
+    for cell, of in paid.items():
         channel = cell.world.split()[0]
-        if set(bar(channel)) <= set(paired.estimators):
-            best = min(bar(channel), key=lambda name: float(paired[name].mean()))
-            found.setdefault(channel, {})[cell] = {name: _over(paired, name, best) for name in paired.estimators}
+        if set(bar(channel)) <= set(of):
+            best = of[min(bar(channel), key=lambda name: _mean(of[name], of[name]))]
+            found.setdefault(channel, {})[cell] = {
+                name: _mean(own, best) / _mean(best, own) for name, own in of.items() if own.keys() & best.keys()
+            }
     return found
 
 
-def _over(paired: Paired, name: str, best: str) -> float:
-    own, other = (max(float(paired[each].mean()), NEXT_TO_NOTHING) for each in (name, best))
-    return own / other
+def _mean(regrets: Mapping[int | str, float], played: Container[int | str]) -> float:
+    """Over the tables that somebody else played, too."""
+    return max(float(np.mean([regret for case, regret in regrets.items() if case in played])), NEXT_TO_NOTHING)
 
 
 def geometric(values: Sequence[float]) -> Interval:
@@ -59,8 +66,8 @@ def geometric(values: Sequence[float]) -> Interval:
     return Interval(float(np.exp(mean)), float(np.exp(low)), float(np.exp(high)), units)
 
 
-def regret_table(channel: str, cells: dict[Cell, dict[str, float]]) -> TextTable:
-    """Methods by sizes: the geometric mean over priors of regret over the bar."""
+def regret_table(channel: str, cells: dict[Cell, dict[str, float]], losses: Sequence[Loss]) -> TextTable:
+    """Methods by sizes: the geometric mean over priors of regret over the bar, and how many tables a cell has."""
     sizes, names = _sizes(cells), _names(cells)
 
     def told(name: str, n: int | None) -> str:
@@ -70,10 +77,19 @@ def regret_table(channel: str, cells: dict[Cell, dict[str, float]]) -> TextTable
         found = geometric(over)
         return f"{found.mean:.2f}" + ("" if np.isnan(found.low) else f" ({found.low:.2f} to {found.high:.2f})")
 
-    rows = tuple((name, *(told(name, n) for n in sizes), told(name, None)) for name in names)
+    tables = Counter(loss.estimator for loss in losses)
+    rows = tuple(
+        (
+            name,
+            *(told(name, n) for n in sizes),
+            told(name, None),
+            f"{tables[name] / sum(name in of for of in cells.values()):.2g}",
+        )
+        for name in names
+    )
     conjugate, em = bar(channel)
     title = f"Regret over that of the better of {conjugate} and {em}: geometric mean over priors, 95 % interval"
-    return TextTable(title, ("method", *(f"n = {n:,}" for n in sizes), "all"), rows)
+    return TextTable(title, ("method", *(f"n = {n:,}" for n in sizes), "all", "tables per cell"), rows)
 
 
 def best_table(cells: dict[Cell, dict[str, float]]) -> TextTable:
@@ -137,10 +153,11 @@ def losing(cells: dict[Cell, dict[str, float]], name: str = OURS) -> list[str]:
 
 def tables(losses: Sequence[Loss]) -> dict[str, list[TextTable]]:
     """What is shown of every channel."""
-    found = {}
-    for channel, cells in ratios(losses).items():
+    found, compared = {}, ratios(losses)
+    for channel in (each for each in TITLES if each in compared):
+        cells = compared[channel]
         of = [loss for loss in losses if loss.data.split()[0] == channel]
-        found[channel] = [regret_table(channel, cells), best_table(cells), coverage_table(of), time_table(of)]
+        found[channel] = [regret_table(channel, cells, of), best_table(cells), coverage_table(of), time_table(of)]
     return found
 
 
@@ -161,7 +178,6 @@ def page(losses: Sequence[Loss], command: str) -> str:
 
 def _measured(losses: Sequence[Loss], command: str) -> str:
     """Date, versions, weights, machine and command."""
-    counts = {n: len({loss.case for loss in losses if loss.n == n}) for n in sorted({loss.n for loss in losses})}
     peers = [f"{name} {release(name)}" if release(name) else f"{name} (not installed)" for name in PEERS]
     peers.append("R " + ("was found, and is not asked" if shutil.which("Rscript") else "(not installed)"))
     rows = {
@@ -170,7 +186,7 @@ def _measured(losses: Sequence[Loss], command: str) -> str:
         f"weights of {OURS}": f"`{zoo.load(OURS).sha256[:16]}`",
         "other packages": ", ".join(peers),
         "Python, numpy": f"{platform.python_version()}, {np.__version__}",
-        "tables per prior": ", ".join(f"{count} of {n:,} units" for n, count in counts.items()),
+        "numbers of units": ", ".join(f"{n:,}" for n in sorted({loss.n for loss in losses})),
         "command": f"`{command}`",
     }
     return "\n".join(["| | |", "| --- | --- |", *(f"| {what} | {told} |" for what, told in rows.items())])
@@ -198,8 +214,9 @@ needs less than an hour on two cores and continues after a kill."""
 WHAT = """*Regret* is the mean squared distance to the answer of one who knows the prior, an exact number for every
 table. It is compared with that of the **bar**: the better, in each cell of prior and size, of the conjugate method
 (`gamma`, `normal`, `beta`) and `npmle-em`. All methods see the same tables; intervals are over priors, as if these were
-drawn from all that people meet. Below 1 is better than the bar. The bar is chosen on the same tables, which favours it.
-The conjugate method is exactly right on some priors, and nobody can hope to beat it there.
+drawn from all that people meet. Below 1 is better than the bar. The bar is chosen on the same tables, which favours it:
+the more so the fewer tables there are. The conjugate method is exactly right on some priors, and nobody can hope to
+beat it there. Where a method played fewer tables than the others, it is compared with the bar on those alone.
 
 *Coverage* is the chance, given the data and under the true prior, that a 90 % interval holds theta; the *top tenth* and
 the *leader* are those with the highest estimates. Priors with a few atoms count too: there an interval can hardly cover
