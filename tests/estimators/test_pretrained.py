@@ -113,6 +113,7 @@ def test_after_n_zeros_no_rate_is_above_three_in_n(name: str) -> None:
         assert Pretrained(name)(Tally([0], [n]))(0) <= 3 / n + 1e-17  # rounding of the answer that was too large
 
 
+@pytest.mark.filterwarnings("ignore::ebformer.networks.estimates.OutsideTrainingRange")
 def test_a_few_busy_units_among_many_idle_ones_keep_their_rates() -> None:
     """The networks say 0.04 at 0 and so a mean far above the mean count: a factor would take it from the busy too."""
     tally = Tally([0, 1, 30], [49_500, 450, 50])
