@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import platform
 import shutil
 from collections import Counter
@@ -22,6 +23,8 @@ from ebformer.report.text_table import TextTable
 TITLES = {"poisson": "Counts", "normal": "Effects", "binomial": "Proportions"}
 NEXT_TO_NOTHING = 1e-15
 """Regrets below this share of the mean squared error are rounding."""
+LEAST = 0.01
+"""A method that is exactly right on one prior has no regret there, which must not decide a mean over all."""
 OURS = "priorformer"
 COVERAGES = {"coverage": "all units", "top_tenth": "top tenth", "leader": "leader"}
 
@@ -57,12 +60,12 @@ def _mean(regrets: Mapping[int | str, float], played: Container[int | str]) -> f
 
 
 def geometric(values: Sequence[float]) -> Interval:
-    """The geometric mean and its 95 % interval over priors.
+    """The geometric mean and its 95 % interval over priors; no ratio counts as less than LEAST.
 
     >>> geometric([0.5, 2.0]).mean
     1.0
     """
-    mean, low, high, units = interval(np.log(values))
+    mean, low, high, units = interval(np.log(np.maximum(values, LEAST)))
     return Interval(float(np.exp(mean)), float(np.exp(low)), float(np.exp(high)), units)
 
 
@@ -186,10 +189,16 @@ def _measured(losses: Sequence[Loss], command: str) -> str:
         f"weights of {OURS}": f"`{zoo.load(OURS).sha256[:16]}`",
         "other packages": ", ".join(peers),
         "Python, numpy": f"{platform.python_version()}, {np.__version__}",
+        "machine": f"{os.cpu_count()} cores{_load()}",
         "numbers of units": ", ".join(f"{n:,}" for n in sorted({loss.n for loss in losses})),
         "command": f"`{command}`",
     }
     return "\n".join(["| | |", "| --- | --- |", *(f"| {what} | {told} |" for what, told in rows.items())])
+
+
+def _load() -> str:
+    """How busy the machine is, which the times depend on."""
+    return f", {os.getloadavg()[0]:.0f} processes at a time when this was written" if hasattr(os, "getloadavg") else ""
 
 
 def _sizes(cells: dict[Cell, dict[str, float]]) -> list[int]:
@@ -216,7 +225,9 @@ table. It is compared with that of the **bar**: the better, in each cell of prio
 (`gamma`, `normal`, `beta`) and `npmle-em`. All methods see the same tables; intervals are over priors, as if these were
 drawn from all that people meet. Below 1 is better than the bar. The bar is chosen on the same tables, which favours it:
 the more so the fewer tables there are. The conjugate method is exactly right on some priors, and nobody can hope to
-beat it there. Where a method played fewer tables than the others, it is compared with the bar on those alone.
+beat it there. Where a method played fewer tables than the others, it is compared with the bar on those alone. No ratio
+counts as less than 0.01, so that a prior on which a method is right by definition does not decide its mean: `ashrink`
+has its point mass at 0, where two priors of effects have all or most of theirs.
 
 *Coverage* is the chance, given the data and under the true prior, that a 90 % interval holds theta; the *top tenth* and
 the *leader* are those with the highest estimates. Priors with a few atoms count too: there an interval can hardly cover
