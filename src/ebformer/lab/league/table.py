@@ -219,7 +219,7 @@ HEAD = """# The league table
 
 Every method of ours that answers with a prior, no shrinkage at all (`mle`), and what else was installed, on thirty
 everyday priors of rates, twelve of effects and twelve of proportions. The page is written by the command below, which
-needs less than an hour on two cores and continues after a kill."""
+continues after a kill."""
 WHAT = """*Regret* is the mean squared distance to the answer of one who knows the prior, an exact number for every
 table. It is compared with that of the **bar**: the better, in each cell of prior and size, of the conjugate method
 (`gamma`, `normal`, `beta`) and `npmle-em`. All methods see the same tables; intervals are over priors, as if these were
@@ -227,7 +227,7 @@ drawn from all that people meet. Below 1 is better than the bar. The bar is chos
 the more so the fewer tables there are. The conjugate method is exactly right on some priors, and nobody can hope to
 beat it there. Where a method played fewer tables than the others, it is compared with the bar on those alone. No ratio
 counts as less than 0.01, so that a prior on which a method is right by definition does not decide its mean: `ashrink`
-has its point mass at 0, where two priors of effects have all or most of theirs.
+has its point mass at 0, where three priors of effects have all or most of theirs.
 
 *Coverage* is the chance, given the data and under the true prior, that a 90 % interval holds theta; the *top tenth* and
 the *leader* are those with the highest estimates. Priors with a few atoms count too: there an interval can hardly cover
