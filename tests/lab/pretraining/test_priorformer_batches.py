@@ -23,12 +23,10 @@ from ebformer.lab.pretraining.priorformer_loss import (  # noqa: E402
     posterior_distance,
     posterior_divergence,
     regret,
-    versions,
 )
 from ebformer.lab.worlds.shapes import trimmed  # noqa: E402
 from ebformer.networks.constants import PER_CELL  # noqa: E402
-from ebformer.networks.grid import Grid, Likelihood, Piece  # noqa: E402
-from ebformer.networks.prior_uncertainty import versions as in_use  # noqa: E402
+from ebformer.networks.grid import Grid  # noqa: E402
 from ebformer.prior import Prior  # noqa: E402
 
 
@@ -64,24 +62,11 @@ def test_nothing_is_lost_for_the_prior_itself(given) -> None:
     for atom, weight in zip(*prior, strict=True):
         weights[:, int(torch.argmin((batch.theta - atom).abs()))] = weight
     assert float(regret(batch, weights.log()).max()) < 1e-8
-    posteriors = answered(batch, weights.log()[:, None])
+    posteriors = answered(batch, weights.log())
     assert float(posterior_distance(batch, posteriors).max()) < 1e-8
     assert float(posterior_divergence(batch, posteriors).max()) < 1e-4
-    flat = answered(batch, torch.full_like(weights, -np.log(weights.shape[1]))[:, None])
+    flat = answered(batch, torch.full_like(weights, -np.log(weights.shape[1])))
     assert float(posterior_divergence(batch, flat).min()) > 0.1
-
-
-@pytest.mark.parametrize("given", SETTINGS.values(), ids=SETTINGS)
-def test_versions_are_those_of_the_network_in_use(given) -> None:
-    rng = np.random.default_rng(4)
-    batch = make_batch(rng, given, shapes_of(rng, given))
-    log_weights = torch.log_softmax(torch.as_tensor(rng.normal(size=(len(batch.world), len(batch.theta)))), -1).float()
-    found = versions(batch, log_weights).exp().numpy()
-    here = slice(0, len(batch.x)), slice(0, len(batch.theta))
-    whole = Likelihood((Piece(*here, batch.likelihood.numpy().T),), (len(batch.x), len(batch.theta)))
-    for b, log_weight in enumerate(log_weights.numpy().astype(np.float64)):
-        count = (batch.share[b] * batch.n[b]).numpy().astype(np.float64)
-        np.testing.assert_allclose(found[b], in_use(batch.grid, whole, count, np.exp(log_weight)), rtol=1e-4)
 
 
 def test_a_tally_has_all_its_units_and_no_impossible_observation() -> None:
