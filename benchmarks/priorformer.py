@@ -29,38 +29,16 @@ from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import find
 from ebformer.estimators.priorformer import Priorformer
 from ebformer.lab.arena.losses import Truth
-from ebformer.lab.worlds import LeastFavourable, Multinomial, Neural, World, shapes
+from ebformer.lab.league.priors import RATES
+from ebformer.lab.worlds import LeastFavourable, Multinomial, Neural, World
 from ebformer.networks import zoo
-from ebformer.prior import Prior
 from ebformer.tally import Tally
 
 Floats = NDArray[np.float64]
 SHARED = Path(__file__).parents[2] / "shared"
 
 
-def law(*parts: tuple[float, Floats | float]) -> Prior:
-    """A mixture of laws by their quantiles and of points, each with its share."""
-    return Prior(*shapes.mixture(np.array([share for share, _ in parts]), [np.atleast_1d(at) for _, at in parts]))
-
-
-EVERYDAY = {
-    "gamma .2, mean 1": law((1.0, shapes.gamma(0.2))),
-    "gamma .5, mean .05": law((1.0, 0.05 * shapes.gamma(0.5))),
-    "gamma 2, mean 3": law((1.0, 3.0 * shapes.gamma(2.0))),
-    "gamma 20, mean 10": law((1.0, 10.0 * shapes.gamma(20.0))),
-    "gamma 50, mean 500": law((1.0, 500.0 * shapes.gamma(50.0))),
-    "lognormal .3, med 5": law((1.0, 5.0 * np.exp(0.3 * shapes.normal()))),
-    "lognormal 1, med 1": law((1.0, np.exp(shapes.normal()))),
-    "pareto 2, min 1": law((1.0, shapes.pareto(2.0))),
-    "uniform 0-6": law((1.0, 6.0 * shapes.QUANTILES)),
-    "2 + exponential": law((1.0, 2.0 + shapes.weibull(1.0))),
-    "2 points 1/.9 8/.1": law((0.9, 1.0), (0.1, 8.0)),
-    "70% zero + gamma 2 mean 2": law((0.7, 0.0), (0.3, 2.0 * shapes.gamma(2.0))),
-    "bimodal gammas 2, 12": law((0.6, 2.0 * shapes.gamma(5.0)), (0.4, 12.0 * shapes.gamma(30.0))),
-    "gamma 4 mean 2 + .1% at 100": law(
-        (0.999, 2.0 * shapes.gamma(4.0)), (0.001, 100.0 * np.exp(0.2 * shapes.normal()))
-    ),
-}
+EVERYDAY = dict(list(RATES.items())[:14])
 SMOOTH = list(EVERYDAY)[:10]
 """Those without atoms or several modes, the bounded one among them."""
 SIZES = (20, 50, 200, 1000, 10_000)

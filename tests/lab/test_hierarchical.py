@@ -8,7 +8,8 @@ from scipy import stats
 from tests.command_line import ebformer
 
 from ebformer.errors import InputError
-from ebformer.lab.hierarchical import Hierarchical, floor
+from ebformer.estimators.catalogue import find
+from ebformer.lab.hierarchical import Hierarchical, by_importance, drawn, floor
 from ebformer.lab.worlds import Multinomial, Universal
 from ebformer.lab.worlds.effects import Bells
 from ebformer.tally import Tally
@@ -37,15 +38,20 @@ def test_gibbs_agrees_with_an_integral_over_the_weight_of_two_atoms() -> None:
 
 
 def test_the_floor_says_what_it_rests_on() -> None:
-    found = floor(Hierarchical(Universal(5.0, size=2), priors=4000), 50, 6, np.random.default_rng(0))
+    method = Hierarchical(Universal(5.0, size=2), priors=800)
+    found = floor(method, 50, 4, np.random.default_rng(0), [find("mle"), method])
+    assert found.over["hierarchical"] == (1.0, 0.0)
+    assert found.over["mle"][0] > 1
     assert 0 < found.regret < 1
     assert 0 < found.sampling < found.regret
     assert found.effective >= 30
 
 
 def test_the_command_tells_the_floor() -> None:
-    told = ebformer("floor", "--world", "multinomial", "--n", "20", "--priors", "40", "--tables", "2")
-    assert "multinomial" in told.stdout
+    told = ebformer(
+        "floor", "--world", "multinomial", "--n", "20", "--priors", "40", "--tables", "2", "--beside", "mle"
+    )
+    assert "mle" in told.stdout
 
 
 def test_what_cannot_be_averaged_is_refused() -> None:
@@ -57,3 +63,19 @@ def test_what_cannot_be_averaged_is_refused() -> None:
         floor(Hierarchical(Universal(), priors=20), 5000, 2, np.random.default_rng(0))
     with pytest.raises(InputError, match="at least 20 priors"):
         Hierarchical(Universal(), priors=5)
+
+
+def test_gibbs_over_atoms_agrees_with_priors_that_were_drawn() -> None:
+    world, tally = Universal(10.0, size=3), Tally([0, 1, 2, 3, 7, 9], [9, 6, 2, 1, 4, 3])
+    gibbs = Hierarchical(world, priors=4000)(tally)
+    found = by_importance(drawn(world, 60_000, 0, 64), tally)
+    at = tally.values
+    assert gibbs.convergence.reached
+    assert np.all(np.abs(gibbs.estimates - found.estimates)[at] < 4 * np.hypot(gibbs.errors, found.errors)[at] + 0.01)
+
+
+def test_gibbs_finds_the_atoms_of_many_units() -> None:
+    rng = np.random.default_rng(4)
+    tally = Tally.of(rng.poisson(np.repeat([2.0, 30.0], 1500)))
+    rule = Hierarchical(Universal(50.0, size=4), priors=400)(tally)
+    assert rule([2, 30]) == pytest.approx([2.0, 30.0], rel=0.1)

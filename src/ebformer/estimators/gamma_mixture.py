@@ -83,7 +83,8 @@ def maximum_likelihood(tally: Tally, components: int) -> tuple[AnyPrior, Converg
         chance = units[:, None] * np.exp(logs - log_f[:, None])
         off = x[:, None] - mu
         # psi(x + a) - psi(a) + log(a / (a + mu)), whose terms nearly cancel where shapes are large
-        slope = digamma_minus_log(x[:, None] + a) - digamma_minus_log(a) + np.log1p(off / (a + mu)) - off / (a + mu)
+        log_ratio = np.sign(off) * np.log1p(np.abs(off) / (a + np.minimum(x[:, None], mu)))  # finite where counts are 0
+        slope = digamma_minus_log(x[:, None] + a) - digamma_minus_log(a) + log_ratio - off / (a + mu)
         weight = chance.sum(axis=0)
         gradient = [
             weight - softmax(log_weight),

@@ -17,7 +17,7 @@ from ebformer.prior import GridPrior, Prior
 from ebformer.rule import BayesRule
 from ebformer.tally import Tally
 
-DECAY = 0.55
+DECAY = 0.51
 """Unit i counts for about i^-DECAY: the recursion finds the prior where this lies between 1/2 and 1."""
 LARGEST = 0.25
 """Steps of units that are dealt out evenly are no larger, unless that would take more steps than units."""

@@ -122,7 +122,8 @@ def excess_over_mean(rates: Floats, tally: Tally) -> float:
     least = 2.0 * c + 3.0 / n - most
     if total[-1] < n * least:
         return float(total[-1] / n - least)
-    return max(0.0, float(np.max((total - n * most) / np.cumsum(units))))
+    # Rounded up, so that no more is left than the mean count allows.
+    return max(0.0, float(np.max((total - n * most) / np.cumsum(units))) * (1.0 + 2.0**-50))
 
 
 @dataclass(frozen=True)

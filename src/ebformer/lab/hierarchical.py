@@ -6,19 +6,21 @@ unit i. The average regret of this rule on the world's own tables is the floor t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammainc, gammaincinv
 
 from ebformer.channels import POISSON
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.lab.arena.losses import Truth
-from ebformer.lab.worlds import Multinomial, World
+from ebformer.lab.worlds import Multinomial, Universal, World
 from ebformer.rule import Convergence, CurveRule
 from ebformer.tally import Tally
 
@@ -47,11 +49,13 @@ class Hierarchical(Estimator):
     """The Bayes rule of a world, for counts: importance sampling over priors drawn from it, in self-normalised form.
 
     `power` is that of the likelihood, 1 for Bayes; the networks of the world's makers behave like less. Where the
-    world's atoms are given and only their weights are drawn, as in `Multinomial`, the priors are drawn from their
-    posterior by Gibbs' sampler, `priors` of them. `rule.convergence` tells how many priors are left in effect.
+    world's atoms are given and only their weights are drawn, as in `Multinomial`, or where a few atoms are uniform up
+    to a given end, as in `Universal`, the priors are drawn from their posterior by Gibbs' sampler, `priors` of them:
+    drawn from the world instead, none would be left at a thousand units. `rule.convergence` tells how many priors are
+    left in effect.
 
     >>> from ebformer.lab.worlds import Universal
-    >>> rule = Hierarchical(Universal(10.0, size=2), priors=20_000)(Tally([0, 1, 2, 9], [20, 9, 3, 8]))
+    >>> rule = Hierarchical(Universal(10.0, size=2), priors=2000)(Tally([0, 1, 2, 9], [20, 9, 3, 8]))
     >>> rule([0, 9]).round(1).tolist(), rule.convergence.reached
     ([0.5, 8.7], True)
     """
@@ -75,11 +79,16 @@ class Hierarchical(Estimator):
     def fit(self, tally: Tally) -> HierarchicalRule:
         """Average over the priors of the world."""
         size = 2 ** int(np.ceil(np.log2(max(64, int(tally.values.max()) + 2))))
-        if isinstance(self.world, Multinomial) and isinstance(self.world.theta_max, int | float):
+        world, rng = self.world, np.random.default_rng(self.seed)
+        bounded = isinstance(world.theta_max, int | float)
+        if isinstance(world, Multinomial) and bounded:
             if self.power != 1.0:
                 raise InputError(f"the power {self.power} needs drawn atoms: where they are given it can only be 1")
-            atoms = self.world.draw(np.random.default_rng(0)).atoms
-            found = by_gibbs(atoms, tally, size, self.priors, np.random.default_rng(self.seed))
+            found = by_gibbs(world.draw(np.random.default_rng(0)).atoms, tally, size, self.priors, rng)
+        elif isinstance(world, Universal) and bounded and self.power == 1.0:
+            end = float(world.theta_max)  # type: ignore[arg-type]
+            atoms = np.minimum(np.quantile(tally.values, (np.arange(world.size) + 0.5) / world.size) + 0.5, end)
+            found = by_gibbs(atoms, tally, size, self.priors, rng, end)
         else:
             found = by_importance(drawn(self.world, self.priors, self.seed, size), tally, self.power)
         evidence = Convergence(1.0 / found.effective, self.priors, found.effective >= ALIVE, MEANING)
@@ -155,17 +164,24 @@ def by_importance(draws: Draws, tally: Tally, power: float = 1.0) -> Averaged:
     return Averaged(estimates, errors, float(weight.sum() ** 2 / (weight @ weight)))
 
 
-def by_gibbs(atoms: Floats, tally: Tally, size: int, sweeps: int, rng: np.random.Generator) -> Averaged:
-    """The mean over weights of given atoms, uniform on the simplex before the data, drawn from their posterior.
+def by_gibbs(
+    atoms: Floats, tally: Tally, size: int, sweeps: int, rng: np.random.Generator, end: float | None = None
+) -> Averaged:
+    """The mean over priors drawn from their posterior, where weights are uniform on the simplex before the data.
 
-    In turn every unit is given an atom, and the weights are drawn given how many units each atom has.
+    In turn every unit is given an atom; the weights are drawn given how many units each atom has; and, where atoms are
+    uniform up to an `end` before the data, each is drawn given the counts of its units. Otherwise they stay.
     """
-    kernel = np.exp(POISSON.log_likelihood(np.arange(size, dtype=np.float64)[:, None], atoms))
-    weights, at, total = np.full(atoms.size, 1.0 / atoms.size), kernel[tally.values], []
+    x = np.arange(size, dtype=np.float64)[:, None]
+    kernel, weights, total = np.exp(POISSON.log_likelihood(x, atoms)), np.full(atoms.size, 1.0 / atoms.size), []
     for sweep in range(WARM_UP + sweeps):
-        chance = at * weights
+        chance = kernel[tally.values] * weights + 1e-300
         chance /= chance.sum(axis=1, keepdims=True)
-        weights = rng.dirichlet(1.0 + rng.multinomial(tally.multiplicity, chance).sum(axis=0))
+        units = rng.multinomial(tally.multiplicity, chance)
+        weights = rng.dirichlet(1.0 + units.sum(axis=0))
+        if end is not None:
+            atoms = atoms_given(units.sum(axis=0), tally.values @ units, end, rng)
+            kernel = np.exp(POISSON.log_likelihood(x, atoms))
         if sweep >= WARM_UP:
             total.append((kernel @ (atoms * weights)) / np.maximum(kernel @ weights, 1e-300))
     rules = np.array(total)
@@ -176,11 +192,26 @@ def by_gibbs(atoms: Floats, tally: Tally, size: int, sweeps: int, rng: np.random
     return Averaged(rules.mean(axis=0), errors, float(np.clip(spread / max(error, 1e-300), 1.0, sweeps)))
 
 
+def atoms_given(units: Floats, counts: Floats, end: float, rng: np.random.Generator) -> Floats:
+    """Rates of groups of so many units with so many counts in all, uniform on [0, end] before: cut-off gamma laws.
+
+    >>> drawn = atoms_given(np.array([0, 400]), np.array([0, 1200]), 50.0, np.random.default_rng(0))
+    >>> bool(0 <= drawn[0] <= 50), bool(2.5 < drawn[1] < 3.5)
+    (True, True)
+    """
+    q, seen = rng.random(units.size), units > 0
+    rate, shape = np.where(seen, units, 1.0), counts + 1.0
+    upto = gammainc(shape, rate * end)
+    inside = gammaincinv(shape, q * upto) / rate
+    return np.where(seen, np.where(upto > 0, np.minimum(inside, end), end), q * end)
+
+
 class Floor(NamedTuple):
     """The mean regret of the hierarchical rule on a world's own tables, its standard error, and what it rests on.
 
     `sampling` is the part of the regret that more drawn priors would take away; tables on which too few priors are
-    left are not counted.
+    left are not counted. `over` has the regret of other methods on the same tables, divided by the floor's, and the
+    standard error of this ratio.
     """
 
     regret: float
@@ -188,15 +219,18 @@ class Floor(NamedTuple):
     sampling: float
     effective: float
     tables: int
+    over: dict[str, tuple[float, float]]
 
 
-def floor(method: Hierarchical, n: int, tables: int, rng: np.random.Generator) -> Floor:
+def floor(
+    method: Hierarchical, n: int, tables: int, rng: np.random.Generator, others: Sequence[Estimator] = ()
+) -> Floor:
     """The floor of a world for tables of n units, each of a prior of its own.
 
     >>> from ebformer.lab.worlds import Universal
-    >>> found = floor(Hierarchical(Universal(10.0, size=2), priors=2000), 64, 5, np.random.default_rng(1))
+    >>> found = floor(Hierarchical(Universal(10.0, size=2), priors=500), 64, 5, np.random.default_rng(1))
     >>> found.tables, 0 < found.regret < 1
-    (4, True)
+    (5, True)
     """
     rows = []
     for _ in range(tables):
@@ -206,10 +240,23 @@ def floor(method: Hierarchical, n: int, tables: int, rng: np.random.Generator) -
         assert rule.convergence is not None
         if rule.convergence.reached:
             share, exact = tally.multiplicity / n, truth.bayes[np.searchsorted(truth.x, tally.values)]
-            regret = float(share @ (rule.estimates[tally.values] - exact) ** 2)
-            rows.append((regret, float(share @ rule.errors[tally.values] ** 2), 1.0 / rule.convergence.gap))
+            answers = rule.estimates[tally.values], *(other(tally)(tally.values) for other in others)
+            paid = [float(share @ (answer - exact) ** 2) for answer in answers]
+            rows.append((float(share @ rule.errors[tally.values] ** 2), 1.0 / rule.convergence.gap, *paid))
     if len(rows) < 2:
         raise InputError(f"fewer than two of {tables} tables leave {ALIVE:g} priors alive: draw more priors")
-    regrets, sampling, effective = np.array(rows).T
+    sampling, effective, regrets, *theirs = np.array(rows).T
+    over = {other.name: ratio_of_means(each, regrets) for other, each in zip(others, theirs, strict=True)}
     error = float(regrets.std(ddof=1) / np.sqrt(len(rows)))
-    return Floor(float(regrets.mean()), error, float(sampling.mean()), float(np.median(effective)), len(rows))
+    means = float(regrets.mean()), error, float(sampling.mean()), float(np.median(effective))
+    return Floor(*means, len(rows), over)
+
+
+def ratio_of_means(above: Floats, below: Floats) -> tuple[float, float]:
+    """The ratio of the means of paired numbers, and its standard error.
+
+    >>> ratio_of_means(np.array([2.0, 4.0]), np.array([1.0, 2.0]))
+    (2.0, 0.0)
+    """
+    ratio = above.mean() / below.mean()
+    return float(ratio), float((above - ratio * below).std(ddof=1) / np.sqrt(below.size) / below.mean())

@@ -43,6 +43,7 @@ METHOD_COLOURS = {
     "T24r": GREEN,
     "L24r": RED,
     "T24f": "#7fc8a9",
+    "T24u": "#a3b86c",
     "priorformer": PURPLE,
     "oracle": INK,
 }

@@ -51,7 +51,7 @@ def test_what_would_train_something_else_is_refused(change: dict[str, object], c
 
 def test_the_paper_models_never_see_what_they_are_measured_on() -> None:
     for recipe in LEGS.values():
-        assert set(recipe.worlds) <= {"neural", "dirichlet"}
+        assert set(recipe.worlds) <= {"neural", "dirichlet"} or recipe.worlds == ("universals",)
     for name in ("T24r", "L24r", "T24f", "paper"):
         assert set(RECIPES[name].worlds) == {"neural", "dirichlet"}
     assert RECIPES["paper"].architecture.parameters == 25_601

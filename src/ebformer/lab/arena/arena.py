@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.lab.arena.losses import Key, Loss, score
+from ebformer.lab.arena.losses import Key, Loss
 from ebformer.lab.arena.table import DRAWN
 from ebformer.lab.arena.trials import Trial
 from ebformer.lab.journal import Journal
+from ebformer.lab.rows import Format
 from ebformer.networks.estimates import OutsideTrainingRange
 
 Work = dict[Key, list[str]]
@@ -35,6 +36,8 @@ class Arena:
 
     estimators: Mapping[str, Estimator]
     trials: Sequence[Trial]
+    format: Format[Loss] = DRAWN
+    """Of the table on disk."""
 
     def run(self, path: str | os.PathLike[str] | None = None, workers: int = -1, progress: bool = False) -> list[Loss]:
         """Play what `path` does not already hold, then write and return the whole table, sorted.
@@ -50,7 +53,7 @@ class Arena:
             raise InputError("the arena needs joblib: pip install 'ebformer[arena]'") from error
         if workers == 0:
             raise InputError("workers is 0: give a number of processes, or -1 for one per core")
-        with Journal(path, DRAWN) as journal:
+        with Journal(path, self.format) as journal:
             self._check(journal.rows)
             work = self._missing(journal.rows)
             results = Parallel(n_jobs=workers, return_as="generator_unordered")(
@@ -76,14 +79,16 @@ class Arena:
     def _check(self, stored: list[Loss]) -> None:
         """A table may be extended only by what made it: replay one row of every world and estimator, and compare.
 
-        Of an estimator that does not play this time another one replays the tally: what even the oracle pays on it,
-        mse - regret, is the same for both (and unknown for given tallies).
+        If some do not play this time, another estimator replays a tally of theirs: what even the oracle pays on it,
+        mse - regret, is the same for all (and unknown for given tallies).
         """
         trials = {key: trial for trial in self.trials for key in trial.keys}
         known = [loss for loss in stored if loss.key in trials and self.estimators]
-        for old in {(loss.data, loss.estimator): loss for loss in known}.values():
-            plays = old.estimator in self.estimators
-            name = old.estimator if plays else next(iter(self.estimators))
+        known.sort(key=lambda loss: -loss.n)  # of rows with the same name the last one counts: the cheapest to replay
+        some = {(loss.data, loss.estimator if loss.estimator in self.estimators else ""): loss for loss in known}
+        for (_, name), old in some.items():
+            plays = bool(name)
+            name = name or next(iter(self.estimators))
             (new,) = play(trials[old.key], {old.key: [name]}, self.estimators)
             before, now = (loss.regret if plays else loss.mse - loss.regret for loss in (old, new))
             # Another machine may round a float32 network differently; another seed differs in the first digit.
@@ -102,4 +107,4 @@ def play(trial: Trial, wanted: Work, estimators: Mapping[str, Estimator]) -> lis
     with threadpool_limits(1), warnings.catch_warnings():
         # Population regret asks about counts far in the tail, which no network has seen and hardly any unit shows.
         warnings.simplefilter("ignore", OutsideTrainingRange)
-        return [score(case, name, estimators[name]) for case in trial.cases(wanted) for name in wanted[case.key]]
+        return [case.score(name, estimators[name]) for case in trial.cases(wanted) for name in wanted[case.key]]

@@ -43,6 +43,9 @@ class Loss(NamedTuple):
     look, improvements in percent of the MLE's error. `log_score` is the mean of log p(y | x), the higher the better,
     and `coverage` the share of units inside their 90 % predictive interval, both for methods with a prior only.
 
+    Units of an everyday prior tell `regret`, `mse`, and the share of 90 % intervals that hold theta: of all units in
+    `coverage`, of the tenth with the highest estimates in `top_tenth`, of the very highest in `leader`.
+
     `seconds` is the time to fit and, on tallies, to answer.
     """
 
@@ -60,6 +63,8 @@ class Loss(NamedTuple):
     mae_improvement: float = nan
     log_score: float = nan
     coverage: float = nan
+    top_tenth: float = nan
+    leader: float = nan
     seconds: float = nan
 
     @property
@@ -111,6 +116,10 @@ class Case:
     key: Key
     tally: Tally
     truth: Truth
+
+    def score(self, name: str, estimator: Estimator) -> Loss:
+        """What an estimator pays."""
+        return score(self, name, estimator)
 
 
 def score(case: Case, name: str, estimator: Estimator) -> Loss:

@@ -30,6 +30,18 @@ DRAWN = Format(
     _identity,
 )
 """What `ebformer arena -o` writes."""
+EVERYDAY = Format(
+    partial(Loss, repeat=0),
+    (
+        Column("prior", "data", str),
+        Column("n", "n", int),
+        Column("tally", "case", int),
+        Column("estimator", "estimator", str),
+        *_numbers("regret", "mse", "coverage", "top_tenth", "leader", "seconds"),
+    ),
+    _identity,
+)
+"""What `ebformer arena --everyday -o` writes."""
 REAL = Format(
     partial(Loss, repeat=0),
     (

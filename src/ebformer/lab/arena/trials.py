@@ -11,8 +11,20 @@ import numpy as np
 
 from ebformer.channels.base import LARGEST_WHOLE
 from ebformer.errors import InputError
-from ebformer.lab.arena.losses import Case, Key, Truth
+from ebformer.estimators.base import Estimator
+from ebformer.lab.arena.losses import Case, Key, Loss, Truth
 from ebformer.lab.worlds.base import World
+
+
+class Scored(Protocol):
+    """Data whose truth is known."""
+
+    @property
+    def key(self) -> Key:
+        """Which data."""
+
+    def score(self, name: str, estimator: Estimator) -> Loss:
+        """What an estimator pays."""
 
 
 class Trial(Protocol):
@@ -22,7 +34,7 @@ class Trial(Protocol):
     def keys(self) -> list[Key]:
         """Which tallies it can make."""
 
-    def cases(self, wanted: Iterable[Key]) -> Iterator[Case]:
+    def cases(self, wanted: Iterable[Key]) -> Iterator[Scored]:
         """Make those that are wanted; each comes out the same whatever else is wanted."""
 
 

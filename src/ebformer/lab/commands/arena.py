@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ebformer.atomic import replacing
 from ebformer.cli.options import comma_separated
 from ebformer.cli.resumable import resumable
 from ebformer.cli.terminal import show
@@ -38,15 +39,24 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--theta-max", default="50", show_default=True, help="Largest rate of the priors, or 'random' as in the paper."
 )
-@click.option("--n", "sizes", default="128,512,2048", show_default=True, help="Numbers of units, comma-separated.")
+@click.option(
+    "--n",
+    "sizes",
+    help="Numbers of units, comma-separated.  [default: 128,512,2048; with --everyday 20,50,200,1000,10000]",
+)
 @click.option("--priors", default=100, show_default=True, help="Priors to draw from every world.")
-@click.option("--repeats", default=1, show_default=True, help="Data sets to draw from every prior at every size.")
+@click.option(
+    "--repeats", type=int, help="Data sets to draw from every prior at every size.  [default: 1; with --everyday 8]"
+)
 @click.option("--seed", default=0, show_default=True, help="Same seed, same table, whatever the number of workers.")
 @click.option("--tallies", type=FILE, help="Score these tallies (world, n, tally, x, multiplicity, bayes) instead.")
 @click.option("--published", type=FILE, help="Others' regrets on those tallies (world, n, tally, estimator, regret).")
 @click.option(
-    "--estimators", default="mle,robbins,erm,npmle,npmle-em", show_default=True, help="Methods, comma-separated."
+    "--estimators",
+    help="Methods, comma-separated.  [default: mle,robbins,erm,npmle,npmle-em; with --everyday all that have a prior]",
 )
+@click.option("--everyday", is_flag=True, help="The league table: 54 everyday priors of three channels, and intervals.")
+@click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="With --everyday: the page to write.")
 @click.option("--challenger", help="The method to test against the others.  [default: the last one named]")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Table of losses: .csv or .parquet."
@@ -62,13 +72,15 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def command(
     worlds: tuple[str, ...],
     theta_max: str,
-    sizes: str,
+    sizes: str | None,
     priors: int,
-    repeats: int,
+    repeats: int | None,
     seed: int,
     tallies: Path | None,
     published: Path | None,
-    estimators: str,
+    estimators: str | None,
+    everyday: bool,
+    page: Path | None,
     challenger: str | None,
     output: Path | None,
     figures: Path | None,
@@ -87,20 +99,26 @@ def command(
     Examples:
       ebformer arena --world neural,multinomial --n 128,512 --priors 200 --estimators mle,npmle -o losses.csv
       ebformer arena --tallies tallies.parquet --estimators mle,npmle -o losses.parquet
+      ebformer arena --everyday -o league.csv --page docs/league.md
     """
+    if page is not None and not everyday:
+        raise InputError(f"{page} is the page of the league table: add --everyday")
+    if everyday:
+        _league(sizes, 8 if repeats is None else repeats, seed, estimators, output, page, workers, cluster)
+        return
     from ebformer.lab.arena import Arena, draw_trials, read_published, read_trials
     from ebformer.lab.arena.table import PUBLISHED_REGRETS
 
     drawn_from = [_world(name, theta_max) for name in comma_separated(",".join(worlds))]
-    chosen = _estimators(estimators, theta_max)
+    chosen = _estimators(estimators or "mle,robbins,erm,npmle,npmle-em", theta_max)
     challenger = challenger or list(chosen)[-1]
     if challenger not in chosen:
         raise InputError(f"the challenger {challenger} does not play: choose among {', '.join(chosen)}")
     if published is not None and tallies is None:
         raise InputError(f"{published} holds regrets on given tallies, but new ones would be drawn: add --tallies FILE")
-    numbers = [_whole(size) for size in comma_separated(sizes)]
+    numbers = _numbers(sizes or "128,512,2048")
     trials: Sequence[Trial]
-    trials = draw_trials(drawn_from, numbers, priors, repeats, seed) if tallies is None else read_trials(tallies)
+    trials = draw_trials(drawn_from, numbers, priors, repeats or 1, seed) if tallies is None else read_trials(tallies)
     how = "no file was written" if output is None else "the same command again goes on from here"
     with resumable(how), _backend(cluster):
         losses = Arena(chosen, trials).run(output, workers, progress=sys.stderr.isatty())
@@ -160,11 +178,42 @@ def _world(name: str, theta_max: str) -> World:
     return replace(world, theta_max=end)
 
 
-def _whole(text: str) -> int:
+def _numbers(sizes: str) -> list[int]:
     try:
-        return int(text)
+        return [int(text) for text in comma_separated(sizes)]
     except ValueError as error:
-        raise InputError(f"n is {text!r}: give whole numbers separated by commas") from error
+        raise InputError(f"n is {sizes!r}: give whole numbers separated by commas") from error
+
+
+def _league(
+    sizes: str | None,
+    repeats: int,
+    seed: int,
+    estimators: str | None,
+    output: Path | None,
+    page: Path | None,
+    workers: int,
+    cluster: str | None,
+) -> None:
+    """Play the league, show its tables, and write its page."""
+    from ebformer.lab.league.play import play_league
+    from ebformer.lab.league.table import page as written
+    from ebformer.lab.league.table import tables
+    from ebformer.lab.league.trials import SIZES
+
+    how = "no file was written" if output is None else "the same command again goes on from here"
+    numbers = list(SIZES) if sizes is None else _numbers(sizes)
+    names = None if estimators is None else comma_separated(estimators)
+    with resumable(how), _backend(cluster):
+        losses = play_league(numbers, repeats, seed, names, output, workers, progress=sys.stderr.isatty())
+    for shown in tables(losses).values():
+        for table in shown:
+            show(table)
+    if page is not None:
+        told = {"--n": sizes, "--repeats": repeats, "--seed": seed, "--estimators": estimators, "-o": output}
+        words = " ".join(f"{option} {value}" for option, value in told.items() if value is not None)
+        with replacing(page) as partial:
+            partial.write_text(written(losses, f"ebformer arena --everyday {words} --page {page}"), encoding="utf-8")
 
 
 def _backend(cluster: str | None) -> ExitStack:

@@ -1,4 +1,4 @@
-"""How T24r, L24r and T24f are trained, leg by leg, and the paper's protocol."""
+"""How T24r, L24r, T24f and T24u are trained, leg by leg, and the paper's protocol."""
 
 from __future__ import annotations
 
@@ -54,6 +54,20 @@ def neural_to_one(times: int, start: str, training: Training, theta_power: float
 LATE = replace(LAST, warmup=50, clip=11.0)
 """theta_power 3/4 makes losses on [0, 50] eleven times as large as 3/2 does."""
 
+UNIVERSAL = replace(
+    UNTIED,
+    architecture=replace(UNTIED.architecture, largest_n=8192.0),
+    worlds=("universals",),
+    theta_power=0.75,
+    n=(32, 8192),
+    n_power=0.5,
+    tallies=32,
+    training=replace(LATE, steps=800, learning_rate=0.003, seed=11),
+    start=("T24f",),
+)
+"""Universal priors on [0, 50] (Cannella, Teh, Han and Polyanskiy 2026), from the weights of T24f on. Ten atoms, as they
+have it, are too lumpy for smooth priors: the number of atoms is random."""
+
 ABLATION = replace(LONG, architecture=Architecture(layers=12), training=replace(LONG.training, steps=1000))
 
 LEGS: dict[str, TransformerRecipe] = {
@@ -64,6 +78,16 @@ LEGS: dict[str, TransformerRecipe] = {
     "T24f-2": neural_to_one(2, "T24f-untied", replace(LAST, steps=1500, learning_rate=0.002, seed=2), theta_power=1.5),
     "T24f-7": neural_to_one(7, "T24f-2", replace(LATE, steps=4000, learning_rate=0.003, seed=6)),
     "T24f": neural_to_one(15, "T24f-7", replace(LATE, steps=2500, learning_rate=0.002, seed=9)),
+    "T24u": UNIVERSAL,
+    "T24ur": replace(
+        LONG,
+        architecture=replace(LONG.architecture, weight_sets=2, largest_n=8192.0),
+        worlds=("universals",),
+        n=(32, 8192),
+        n_power=0.4,
+        training=replace(LAST, steps=3000, seed=12),
+        start=("T24r",),
+    ),
     "ablation-mixture": ABLATION,
     "ablation-neural": replace(ABLATION, worlds=("neural",)),
     "ablation-dirichlet": replace(ABLATION, worlds=("dirichlet",)),
@@ -87,6 +111,7 @@ LEGS: dict[str, TransformerRecipe] = {
         n=(32, 512),
     ),
 }
-"""What the zoo ships, in three legs each; T24f has one more that unties its layers, and three of mostly neural priors.
+"""What the zoo ships, in three legs each; T24f has one more that unties its layers, and three of mostly neural priors;
+T24u is one leg from there. `T24ur`, from T24r on, does not know theta_max.
 `ablation-...` are the rows of the paper's tab:mixture-training; `paper` is the published protocol; `smoke` takes under
 a minute."""

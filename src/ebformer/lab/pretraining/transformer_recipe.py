@@ -28,6 +28,13 @@ WATCHED, WATCHED_SIZES = ("neural", "dirichlet"), (128, 512, 2048, 8192)
 """Every run is watched by tallies of these worlds, beside those of its own."""
 
 
+NOTES = {
+    "dirichlet": " (the Dirichlet process of `dirichlet` has alpha = 50)",
+    "universals": " (3 to 60 atoms anywhere up to theta_max, weights uniform on the simplex)",
+}
+"""What a card adds to the name of a world."""
+
+
 @dataclass(frozen=True)
 class TokenBatch:
     """What one step learns from: the loss is sum(weight * (answer - target)^2)."""
@@ -180,11 +187,12 @@ class TransformerRecipe(Recipe[TokenBatch, TransformerModule]):
         a, worlds = self.architecture, self.worlds
         sets = "one weight set" if a.weight_sets == 1 else f"{a.weight_sets} weight sets"
         shares = ", ".join(f"{worlds.count(world)} in {len(worlds)} {world}" for world in dict.fromkeys(worlds))
+        shares = worlds[0] if len(worlds) == 1 else shares
         random = "random, the paper's law with a floor of 1"
         capped = f"; a larger sample is presented as one of {a.largest_n:.0f}" if a.largest_n <= self.n[1] else ""
         return {
             "network": f"{a.layers} layers, {sets}, width {a.width}, {a.heads} heads, {a.attention} attention",
-            "worlds seen in training": f"{shares} (the Dirichlet process of `dirichlet` has alpha = 50)",
+            "worlds seen in training": shares + "".join(NOTES.get(world, "") for world in dict.fromkeys(worlds)),
             "theta_max": random if self.theta_max is None else f"fixed at {self.theta_max:g}",
             "units per tally": f"{self.n[0]:,} to {self.n[1]:,}, log-uniform{capped}",
             "targets": "the exact Bayes rule of the drawn prior" if self.targets == "exact" else "theta",

@@ -174,7 +174,7 @@ class Bench:
         found = []
         for data, load in self._field().items():
             for name, methods in self.groups.items():
-                fair = {name: method for name, method in methods.items() if name not in ("minimax", "T24f")}
+                fair = {name: method for name, method in methods.items() if name not in ("minimax", "T24f", "T24u")}
                 if fair:
                     found += self.store.kept(
                         f"scores-{data}-{name}",

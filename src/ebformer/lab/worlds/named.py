@@ -13,9 +13,9 @@ from ebformer.lab.worlds.least_favourable import LeastFavourable
 from ebformer.lab.worlds.mixture import MixtureOfWorlds
 from ebformer.lab.worlds.multinomial import Multinomial
 from ebformer.lab.worlds.neural import Neural
-from ebformer.lab.worlds.universal import Universal
+from ebformer.lab.worlds.universal import Universal, Universals
 
-OF_THE_PAPER = (Neural, dirichlet.Dirichlet, MixtureOfWorlds, Multinomial, LeastFavourable, Universal)
+OF_THE_PAPER = (Neural, dirichlet.Dirichlet, MixtureOfWorlds, Multinomial, LeastFavourable, Universal, Universals)
 OF_RATES = (
     dirichlet.CoarseDirichlet,
     dirichlet.FineDirichlet,

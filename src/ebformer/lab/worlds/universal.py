@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ebformer.errors import InputError
-from ebformer.lab.worlds.base import Floats, World
+from ebformer.lab.worlds.base import Floats, World, log_uniform
 
 
 @dataclass(frozen=True)
@@ -35,3 +35,24 @@ class Universal(World):
         shape = len(theta_max), self.size
         atoms, share = theta_max[:, None] * rng.random(shape), rng.standard_exponential(shape)
         return atoms, share / share.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Universals(World):
+    """Universal priors of any number of atoms: k is log-uniform from 3 to 60, so that few groups and many are alike.
+
+    >>> priors = Universals(theta_max=50.0).draw_many(np.random.default_rng(0), 100)
+    >>> sizes = (priors.weights > 0).sum(axis=1)
+    >>> int(sizes.min()), int(sizes.max()), bool(np.allclose(priors.weights.sum(axis=1), 1.0))
+    (3, 59, True)
+    """
+
+    name: ClassVar[str] = "universals"
+    sizes: tuple[int, int] = (3, 60)
+
+    def sample(self, rng: np.random.Generator, theta_max: Floats, fineness: int) -> tuple[Floats, Floats]:
+        low, high = self.sizes
+        size = np.floor(log_uniform(rng, low, high + 1, len(theta_max)))
+        atoms, weights = Universal(size=high).sample(rng, theta_max, fineness)
+        weights = np.where(np.arange(high) < size[:, None], weights, 0.0)
+        return atoms, weights / weights.sum(axis=1, keepdims=True)
