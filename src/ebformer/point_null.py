@@ -20,22 +20,25 @@ from ebformer.selection import lfsr
 from ebformer.tally import Tally
 
 EVIDENCE = 1.35
-"""A point is believed where it raises the log-likelihood by so much: the likelihood-ratio test with a level of 5 %."""
-ALLOWED = 2.0
-"""By how much the log-likelihood of the learnt prior may fall when its part nearest to the null is moved there."""
+"""A point is believed where it raises the log-likelihood by so much: a likelihood-ratio test at the level of 5 %."""
+ALLOWED = 3.3
+"""The log-likelihood of a learnt prior may fall by so much when a part of it is moved to the null: a level of 1 %."""
 LEAST_SPREAD = 0.5
 """The least spread of a smooth law in units of the noise: narrower ones can hardly be told from a point."""
+FARTHEST = 10.0
+"""Observations at more than so many times the usual distance from the null tell nothing of it, and are moved there."""
 DISTINCT = 256
 """The evidence is weighed on so many distinct observations at most."""
 SHARES = (np.arange(100) + 0.5) / 100
 Shape = tuple[Floats, Floats]
 """A law as equal parts of normals, their places and deviations."""
-MIDDLES = (np.arange(6) + 0.5) / 6
-STUDENT = np.array([0.67, 0.85, 1.03, 1.24, 1.57, 2.43])  # sqrt(3 / chi-squared with 3 degrees of freedom)
-GUMBEL = -np.log(-np.log(MIDDLES)), np.array([0.4, 0.35, 0.4, 0.5, 0.7, 1.2])
+# Six equal parts each: the scales of a Laplace and of a Student t as mixtures of normals, and a Gumbel's means.
+LAPLACE = np.array([0.30, 0.54, 0.74, 0.94, 1.19, 1.67])
+STUDENT = np.array([0.66, 0.86, 1.03, 1.25, 1.59, 3.42])
+GUMBEL = np.array([-0.98, -0.33, 0.13, 0.62, 1.26, 2.75]), np.array([0.4, 0.35, 0.35, 0.4, 0.5, 1.1])
 BELLS: tuple[Shape, ...] = (
     (np.zeros(1), np.ones(1)),
-    (np.zeros(6), np.sqrt(-np.log1p(-MIDDLES))),
+    (np.zeros(6), LAPLACE),
     (np.zeros(6), STUDENT),
     GUMBEL,
     (-GUMBEL[0], GUMBEL[1]),
@@ -83,7 +86,10 @@ class _Seen:
         units, noise = some.multiplicity.astype(np.float64), channel.noise(some.known)
         off = channel.coordinate(channel.mle(some.x, some.known)) - channel.coordinate(np.asarray(null))
         typical = np.average(noise**-4.0, weights=units) ** -0.25  # as many such units know as much of a small spread
-        return cls(off / typical, noise / typical, units)
+        order = np.argsort(np.abs(off))
+        usual = np.abs(off[order[np.searchsorted(np.cumsum(units[order]), units.sum() / 2)]])
+        reach = FARTHEST * np.maximum(usual, noise)
+        return cls(np.clip(off, -reach, reach) / typical, noise / typical, units)
 
     def at_null(self) -> Floats:
         """log p(x | theta = null)."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method
+from ebformer.estimators.full_bayes import FullBayes
 from ebformer.prior import Prior
 from ebformer.rule import Rule
 from ebformer.tables.columns import Columns, first_few
@@ -75,9 +76,12 @@ def about_few_rows(observations: Observations) -> list[str]:
     few = np.flatnonzero(units < FEW)
     if few.size == 0:
         return []
-    shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
-    column = observations.columns.group
-    return [f"few rows to learn a prior from in {f'{column} {shown}: consider pooling' if column else 'this table'}"]
+    told, column = "few rows to learn a prior from", observations.columns.group
+    if column is not None:
+        shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
+        return [f"{told} in {column} {shown}: consider pooling"]
+    served = observations.columns.channel.name in FullBayes.channels
+    return [f"{told}: {FullBayes.name} is made for so few" if served else told]
 
 
 def about_unseen(fit: Fit, observations: Observations) -> list[str]:
