@@ -19,20 +19,21 @@ from ebformer.rule import Rule
 from ebformer.selection import lfsr
 from ebformer.tally import Tally
 
-EVIDENCE = 1.35
-"""A point is believed where it raises the log-likelihood by so much: a likelihood-ratio test at the level of 5 %."""
+EVIDENCE, MANY = 1.35, 200
+"""A point is believed where it raises the log-likelihood by so much: a likelihood-ratio test at the level of 5 %. With
+more units than these it takes more, as by Schwarz's criterion, since points that are there then show more clearly."""
 ALLOWED = 3.3
 """The log-likelihood of a learnt prior may fall by so much when a part of it is moved to the null: a level of 1 %."""
 LEAST_SPREAD = 0.5
 """The least spread of a smooth law in units of the noise: narrower ones can hardly be told from a point."""
 FARTHEST = 10.0
 """Observations at more than so many times the usual distance from the null tell nothing of it, and are moved there."""
-DISTINCT = 256
+DISTINCT = 512
 """The evidence is weighed on so many distinct observations at most."""
 SHARES = (np.arange(100) + 0.5) / 100
 Shape = tuple[Floats, Floats]
 """A law as equal parts of normals, their places and deviations."""
-# Six equal parts each: the scales of a Laplace and of a Student t as mixtures of normals, and a Gumbel's means.
+# Six equal parts each: scales of a Laplace and a Student t as mixtures of normals, a Gumbel's means and widths.
 LAPLACE = np.array([0.30, 0.54, 0.74, 0.94, 1.19, 1.67])
 STUDENT = np.array([0.66, 0.86, 1.03, 1.25, 1.59, 3.42])
 GUMBEL = np.array([-0.98, -0.33, 0.13, 0.62, 1.26, 2.75]), np.array([0.4, 0.35, 0.35, 0.4, 0.5, 1.1])
@@ -135,7 +136,7 @@ class _Seen:
         return -float(found.fun), self.smooth(shape, found.x[0], np.exp(found.x[1]))[0]
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def evidence(tally: Tally, null: float) -> tuple[float, float]:
     """By how much units that are exactly at the null raise the log-likelihood, and the share of units that are.
 
@@ -160,7 +161,7 @@ def evidence(tally: Tally, null: float) -> tuple[float, float]:
     return gain, float(weights @ SHARES / weights.sum())
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def point_null(prior: AnyPrior, tally: Tally, channel: Channel, null: float) -> PointNull:
     """A fitted prior of which the part nearest to the null is moved there, if there is `EVIDENCE` of it.
 
@@ -174,7 +175,7 @@ def point_null(prior: AnyPrior, tally: Tally, channel: Channel, null: float) -> 
     """
     inside = channel.domain[0] <= null <= channel.domain[1]
     gain, share = evidence(tally, null) if inside else (0.0, 0.0)
-    if gain < EVIDENCE:
+    if gain < EVIDENCE + 0.5 * np.log(max(1.0, tally.n / MANY)):
         return PointNull(null, 0.0, prior, channel)
     if not isinstance(prior, Prior):
         return PointNull(null, share, prior, channel)

@@ -206,7 +206,7 @@ def _predicted(asked: Asked, wanted: Wanted) -> Arrays:
     none = future == 0  # no exposure, no events: any other future stands in for it
     some = np.where(none, 1.0, future)
     ahead = asked.rule.predict(asked.x, asked.known, some, drift=asked.drift, earlier=asked.earlier)
-    return [np.where(none, 0.0, answer) for answer in (ahead.mean, *ahead.interval(wanted.level))]
+    return [np.where(none, 0, answer) for answer in (ahead.mean, *ahead.interval(wanted.level))]
 
 
 def _predicted_still(asked: Asked, wanted: Wanted) -> Arrays:
@@ -283,7 +283,7 @@ ANSWERS = (
         "lfsr",
         "apart",
         "the local false sign rate, the probability that the {words.theta} is not on the side of {wanted.null} on "
-        "which it seems to be",
+        "which it seems to be, or exactly {wanted.null}",
         lambda asked, null: asked.sign_error(null),
     ),
     Answer(
