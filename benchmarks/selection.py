@@ -157,6 +157,8 @@ def main() -> None:
         rate, spread = fdp.mean(axis=1), fdp.std(axis=1, ddof=1) / np.sqrt(chosen.tables)
         found = hits.mean(axis=1)
         told = found[:, 0] >= 1.0  # a world where even the oracle lists nobody tells nothing of power
+        if len(worlds) < 2:
+            continue
         for m, method in enumerate(["oracle", *methods]):
             broken = int((rate[:, m] > chosen.fdr + 2 * spread[:, m]).sum())
             power = (found[:, m] / np.maximum(found[:, 0], 1e-9))[told]

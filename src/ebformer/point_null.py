@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
-from scipy.special import expit, logsumexp
+from scipy.special import expit, logit, logsumexp
 
 from ebformer.bayes.marginal import log_marginal, posterior
 from ebformer.binning import coarsened
@@ -30,7 +30,8 @@ FARTHEST = 10.0
 """Observations at more than so many times the usual distance from the null tell nothing of it, and are moved there."""
 DISTINCT = 512
 """The evidence is weighed on so many distinct observations at most."""
-SHARES = (np.arange(100) + 0.5) / 100
+SHARES = expit(np.linspace(-6.0, 9.0, 151))
+"""Even in the log-odds, as shares near 1 must be told apart."""
 Shape = tuple[Floats, Floats]
 """A law as equal parts of normals, their places and deviations."""
 # Six equal parts each: scales of a Laplace and a Student t as mixtures of normals, a Gumbel's means and widths.
@@ -157,7 +158,7 @@ def evidence(tally: Tally, null: float) -> tuple[float, float]:
     _, rest = max(found, key=lambda each: each[0])
     logs = np.logaddexp(np.log(SHARES) + seen.at_null()[:, None], np.log1p(-SHARES) + rest[:, None])
     likelihood = seen.units @ logs
-    weights = np.exp(likelihood - likelihood.max())
+    weights = np.exp(likelihood - likelihood.max()) * SHARES * (1.0 - SHARES)  # a flat prior of the share
     return gain, float(weights @ SHARES / weights.sum())
 
 
@@ -189,7 +190,7 @@ def point_null(prior: AnyPrior, tally: Tally, channel: Channel, null: float) -> 
             return float(tally.multiplicity @ np.log(likelihood @ weights))
 
     least = fit(np.append(prior.weights, 0.0)) - ALLOWED
-    for some in share * np.linspace(1.0, 0.05, 20):
+    for some in expit(logit(share) - np.linspace(0.0, 6.0, 41)):
         left = np.empty(len(away))
         left[nearest] = np.clip(np.cumsum(prior.weights[nearest]) - some, 0.0, prior.weights[nearest])
         if fit(np.append(left, some)) >= least:
