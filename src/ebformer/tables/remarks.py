@@ -9,7 +9,6 @@ import numpy as np
 
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method
-from ebformer.estimators.full_bayes import FullBayes
 from ebformer.point_null import point_null
 from ebformer.prior import Prior
 from ebformer.rule import Rule
@@ -82,8 +81,8 @@ def about_few_rows(observations: Observations) -> list[str]:
     if column is not None:
         shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
         return [f"{told} in {column} {shown}: consider pooling"]
-    served = observations.columns.channel.name in FullBayes.channels
-    return [f"{told}: {FullBayes.name} is made for so few" if served else told]
+    served = observations.columns.channel.conjugate is not None
+    return [f"{told}: full-bayes is made for so few" if served else told]
 
 
 def about_unseen(fit: Fit, observations: Observations) -> list[str]:
