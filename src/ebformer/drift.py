@@ -255,10 +255,11 @@ class Drift:
         learnt = f" (learnt from {self.pairs:,} units)" if self.pairs else ""
         fade = ", and high ones fall a little further" if self.fade < 0.99 else ""
         if channel.natural(np.asarray(0.5)) == 0.5:
-            trend = f"all {words.thetas} {'grow' if self.trend >= 0 else 'fall'} by {abs(self.trend):.3g}"
+            by = f"{abs(self.trend):.3g}"
         else:
-            change = 100 * np.expm1(self.trend)
-            trend = f"all {words.thetas} {'grow' if change >= 0 else 'fall'} by {abs(change):.1f} %"
+            by = f"{abs(100 * np.expm1(self.trend)):.1f} %"
+        way = "grow" if self.trend >= 0 else "fall"
+        trend = f"{words.thetas} have no trend" if by in ("0", "0.0 %") else f"all {words.thetas} {way} by {by}"
         return [
             f"From one look to the next, every {words.theta} is pulled {100 * self.pull:.0f} % of the way to the mean "
             f"of all{learnt}{fade}; {100 * self.renewal:.0f} % of units start afresh.",

@@ -31,7 +31,7 @@ HOMES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "pyarrow": pa.table,
     "duckdb": lambda table: duckdb.connect().from_arrow(pa.table(table)),
 }
-CHOICES: dict[str, list[float]] = {"poisson": [0.5, 2.0, 7.5], "binomial": [1, 20, 400], "normal": [0.1, 1.0, 4.0]}
+CHOICES: dict[str, list[float]] = {"poisson": [0.0, 0.5, 7.5], "binomial": [0, 20, 400], "normal": [0.1, 1.0, 4.0]}
 PREDICTED = ["predicted", "predicted_lower", "predicted_upper"]
 
 
@@ -78,6 +78,8 @@ def test_where_observations_are_binned_futures_are_too(name: str, home: str, mon
     table = a_table(name)
     spread = np.random.default_rng(6).uniform(1.0, 30.0, len(table["id"]))
     table["ahead"] = np.ceil(1000 * spread) if name == "binomial" else spread
+    if name != "normal":
+        table["ahead"][:9] = 0.0
     asked: dict[str, Any] = WORDS[name] | {"method": "npmle", "future": "ahead"}
     exact = as_polars(eb.shrink(pl.DataFrame(table), **asked))
     monkeypatch.setattr(observations, "LIMIT", 100)
@@ -104,6 +106,24 @@ def test_rows_of_a_unit_must_agree_on_its_future(home: str) -> None:
         eb.shrink(HOMES[home](table | {"ahead": np.array([5.0, 5.5, 6.0, 7.0])}), **asked)
 
 
+@pytest.mark.parametrize("home", HOMES)
+def test_what_units_add_up_to_is_no_future_of_the_same_name(home: str) -> None:
+    table = {"id": np.array([1, 1, 2, 3]), "x": np.array([3, 4, 0, 9]), "ahead": np.array([5.0, 5.0, 6.0, 7.0])}
+    asked: dict[str, Any] = {"count": "x", "unit": "id", "method": "gamma"}
+    one = as_polars(eb.shrink(HOMES[home](table), future="ahead", **asked))
+    table["exposure"] = table.pop("ahead")
+    other = as_polars(eb.shrink(HOMES[home](table), future="exposure", **asked))
+    assert other["predicted"].to_numpy() == pytest.approx(one["predicted"].to_numpy())
+
+
+@pytest.mark.parametrize("name", ["poisson", "binomial"])
+def test_without_exposure_nothing_happens(name: str) -> None:
+    found = eb.shrink(pl.DataFrame(a_table(name)), future=0.0, **WORDS[name])
+    assert not found.select(PREDICTED).to_numpy().any()
+    with pytest.raises(eb.InputError, match="standard error"):
+        eb.shrink(pl.DataFrame(a_table("normal")), future=0.0, **WORDS["normal"])
+
+
 def test_a_saved_fit_predicts_another_column(tmp_path: Path) -> None:
     table = pl.DataFrame(with_future("poisson"))
     table.write_csv(tmp_path / "now.csv")
@@ -122,8 +142,8 @@ def test_a_saved_fit_predicts_another_column(tmp_path: Path) -> None:
 
 
 def test_an_entry_that_cannot_be_known_is_named() -> None:
-    frame = pl.DataFrame({"x": [1, 2, 3], "ahead": [1.0, 0.0, 2.0]})
-    with pytest.raises(eb.InputError, match=r"row 2: ahead is 0\.0: give positive numbers"):
+    frame = pl.DataFrame({"x": [1, 2, 3], "ahead": [1.0, -3.0, 2.0]})
+    with pytest.raises(eb.InputError, match=r"row 2: ahead is -3\.0: give positive numbers"):
         eb.shrink(frame, "x", method="gamma", future="ahead")
     kept = eb.shrink(
         frame.with_columns(ahead=pl.Series([1.0, None, 2.0])), "x", method="gamma", future="ahead", missing="keep"

@@ -144,7 +144,7 @@ def test_what_is_left_out_or_assumed_is_said() -> None:
     )
     fit = eb.fit(clubs, "goals", "games", group="club", unit="player", method="gamma")
     said = said_about(clubs, fit, DRIFT)
-    assert any(remark.startswith("1 units were not seen") for remark in said)
+    assert any(remark.startswith("1 unit was not seen") for remark in said)
     assert any(remark.startswith("of 3 units") and "another club" in remark for remark in said)
     last = clubs.filter(pl.col("season") == 2011)
     assert any("typical" in remark for remark in said_about(last, fit, None))

@@ -59,7 +59,10 @@ def test_small_groups_are_named() -> None:
     assert said[0] == "few rows to learn a prior from in team tiny (3): consider pooling"
 
 
-@pytest.mark.parametrize(("method", "taught"), [("gamma", True), ("robbins", True), ("mle", False), ("minimax", False)])
+@pytest.mark.parametrize(
+    ("method", "taught"),
+    [("gamma", True), ("robbins", True), ("mle", False), ("minimax", False), ("full-bayes", False)],
+)
 def test_few_rows_are_remarked_on_only_where_a_method_learns_from_them(method: str, taught: bool) -> None:
     source = source_of(pl.DataFrame({"goals": [0, 1, 7]}))
     observations = observe(source, Columns("goals"))

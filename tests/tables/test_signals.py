@@ -40,6 +40,16 @@ def test_expected_counts_come_from_the_margins_within_strata() -> None:
     assert found["n"].sum() == pytest.approx(expected.sum())
 
 
+def test_pairs_keep_the_names_they_came_with() -> None:
+    frame = reports().with_columns(polars.col("drug").str.slice(1).cast(int))
+    named, numbered = (eb.signals(each, "drug", "event", "n") for each in (reports(), frame))
+    assert numbered["drug"].dtype == polars.Int64
+    by_name = named.with_columns(polars.col("drug").str.slice(1).cast(int)).sort("drug", "event")
+    again = numbered.sort("drug", "event")
+    assert again["event"].equals(by_name["event"])
+    assert again["EBGM"].to_numpy() == pytest.approx(by_name["EBGM"].to_numpy())
+
+
 def test_zeros_need_no_rows() -> None:
     frame = reports()
     key = ["drug", "event"]

@@ -27,8 +27,8 @@ no unit of measurement is meant, and floats such as 1e-320 have lost their digit
 class Words:
     """What people call x, what is known, and theta, one and several; `ask_x` and `ask_known` say what to give.
 
-    `seen` tells of one observation, as {x} of the column {name} and {known} of the column {unit}; `scale` is what a
-    change of theta is measured by (`Channel.scale`).
+    `seen` tells of one observation, as {x} of the column {name} and {known} of the column {unit}, `amount` of a number
+    that is known; `scale` is what a change of theta is measured by (`Channel.scale`).
     """
 
     x: str
@@ -40,6 +40,7 @@ class Words:
     ask_x: str
     ask_known: str
     seen: str
+    amount: str
     scale: str = "itself"
 
 
@@ -130,6 +131,12 @@ class Channel(ABC):
     @abstractmethod
     def possible_known(self, known: Floats) -> NDArray[np.bool_]:
         """Which numbers can be known of a unit."""
+
+    def possible_future(self, known: Floats) -> NDArray[np.bool_]:
+        """Which numbers can be known of the next observation: 0, too, where that means that nothing will be seen."""
+        if self.next_look.whole:
+            return self.possible_known(known) | np.equal(known, 0)
+        return self.possible_known(known)
 
     def ask(self, number: float) -> str:
         """What to give instead of a number that is no observation."""

@@ -32,7 +32,7 @@ class Binomial(Channel):
     name = "binomial"
     keyword = "trials"
     words = Words(
-        x="success",
+        x="number of successes",
         xs="successes",
         known="trials",
         knowns="trials",
@@ -41,6 +41,7 @@ class Binomial(Channel):
         ask_x="give whole numbers from 0 to the number of trials",
         ask_known="give whole numbers of at least 1",
         seen="{x} {name} out of {known} {unit}",
+        amount="{} trials",
     )
     advice = Advice(
         fits="binomial with a mixing distribution fits",

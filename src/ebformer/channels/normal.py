@@ -35,6 +35,7 @@ class Normal(Channel):
         ask_x="give numbers from -1e50 to 1e50",
         ask_known="give positive numbers from 1e-50 to 1e50",
         seen="{name} {x} with {unit} {known}",
+        amount="standard error {}",
         scale="its standard error",
     )
     advice = Advice(

@@ -52,6 +52,7 @@ class Poisson(Channel):
         ask_x="give whole numbers of at least 0",
         ask_known="give positive numbers from 1e-50 to 1e50",
         seen="{x} {name} in {known} {unit}",
+        amount="exposure {}",
     )
     advice = Advice(
         fits="Poisson with a mixing distribution fits",

@@ -41,6 +41,7 @@ class ZeroTruncated(Channel):
         ask_x="give whole numbers of at least 1",
         ask_known="give positive numbers from 1e-50 to 1e50",
         seen=poisson.Poisson.words.seen,
+        amount=poisson.Poisson.words.amount,
     )
     advice = Advice(
         fits="zero-truncated Poisson with a mixing distribution fits",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ebformer.cli import options
+from ebformer.plural import counted
 
 if TYPE_CHECKING:
     from ebformer.tables.answers import Wanted
@@ -54,7 +55,7 @@ def command(
         deliver(opened, shrunken, output, None)
     if update:
         fit.with_units(shrunken.observations).save(rule)
-    options.say(f"{options.counted(int(shrunken.observations.keys.rows.sum()), 'row')} scored with {rule}")
+    options.say(f"{counted(int(shrunken.observations.keys.rows.sum()), 'row')} scored with {rule}")
     if new := [] if strict else fit.unknown(shrunken.observations):
         options.say(f"new in {columns.group}, answered with the prior of all: {first_few(new)}")
     for sentence in shrunken.meanings + shrunken.remarks:

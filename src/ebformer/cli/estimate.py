@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ebformer.cli import options, terminal
+from ebformer.plural import counted
 
 if TYPE_CHECKING:
     from ebformer.tables.answers import Wanted
@@ -80,7 +81,7 @@ def command(
         # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
         seen = shrunken.observations.keys.rows
         said = [
-            f"{options.counted(int(seen.sum()), 'row')}, {options.counted(seen.size, 'distinct observation')}, "
+            f"{counted(int(seen.sum()), 'row')}, {counted(seen.size, 'distinct observation')}, "
             f"method {next(iter(shrunken.fit.rules.values())).method}",
             *shrunken.meanings,
             *about_groups(shrunken.fit),
@@ -111,7 +112,7 @@ def deliver(file: TableFile, shrunken: Shrunken, output: str | None, label: str 
     if seen.unusable is None:
         options.say_missing(seen.missing, "kept without answers")
     elif seen.missing:
-        options.say(f"{options.counted(seen.missing, 'row')} without an answer: the column note says why")
+        options.say(f"{counted(seen.missing, 'row')} without an answer: the column note says why")
 
 
 def _first_look(file: TableFile, shrunken: Shrunken, label: str | None) -> None:

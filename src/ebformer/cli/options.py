@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebformer.cli import terminal
+from ebformer.plural import counted
 
 if TYPE_CHECKING:
     from ebformer.regression import Kind
@@ -325,15 +326,6 @@ def comma_separated(text: str) -> list[str]:
     ['npmle', 'gamma']
     """
     return [entry.strip() for entry in text.split(",")]
-
-
-def counted(number: int, what: str) -> str:
-    """So many of something, in words that agree.
-
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def ask(plan: str) -> None:

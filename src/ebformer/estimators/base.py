@@ -44,7 +44,7 @@ class Estimator(ABC):
     parameters: ClassVar[int | None] = None
     """How many numbers of a prior it finds by maximum likelihood, where they can be counted; for Akaike's criterion."""
     learns: ClassVar[bool] = True
-    """It learns from the other units, so that few of them are little to go by."""
+    """It learns from the other units and takes what it learnt for granted, so that few of them are little to go by."""
     remark: ClassVar[str | None] = None
     """What a reader of its answers should know, in a sentence that begins in lower case."""
     colour: ClassVar[str | None] = None

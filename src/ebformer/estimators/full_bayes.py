@@ -50,6 +50,7 @@ class FullBayes(Estimator):
     monotone: ClassVar[bool] = True
     answers_unseen: ClassVar[bool] = True
     unequal_known: ClassVar[bool] = True
+    learns: ClassVar[bool] = False
 
     def fit(self, tally: Tally) -> BayesRule:
         """Walk over all parameters that matter and weigh them by their posterior."""

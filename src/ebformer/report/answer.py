@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ebformer.check import too_few
 from ebformer.distributions import Floats
+from ebformer.plural import counted
 from ebformer.report.cells import cell, percent
 from ebformer.report.rows import Units, seen
 from ebformer.selection import Side
@@ -85,13 +86,16 @@ class Answer:
         words = self.columns.channel.words
         if (listed := self.column("selected")) is not None:
             k = self.count(listed > 0)
-            return f"{_many(k)} of {self.n:,} units {_are(k)} selected"
+            return f"{_many(k)} of {counted(self.n, 'unit')} {_are(k)} selected"
         for name, side in SIDES.items():
             if (p := self.column(name)) is not None:
                 bar = cell(self.settled.bars[side].number)
                 k = self.count(p >= SURE)
-                told = f"{_many(k)} of {self.n:,} {words.thetas} {_are(k)} {side} {bar}"
+                thetas = words.theta if self.n == 1 else words.thetas
+                told = f"{_many(k)} of {self.n:,} {thetas} {_are(k)} {side} {bar}"
                 return f"{told} with a probability of {percent(SURE)} or more"
+        if self.n == 1:
+            return "One unit, which has no others to learn from"
         if self.sides is None:
             return f"{self.n:,} units, each by itself"
         above, below = self.sides
@@ -107,13 +111,13 @@ class Answer:
         columns, words = self.columns, self.columns.channel.words
         mean = f"the mean is {cell(self.mean)}"
         if not columns.channel.whole:
-            return [f"{self.n:,} units; weighted by precision, {mean}."]
+            return [f"{counted(self.n, 'unit')}; weighted by precision, {mean}."]
         events = f"{_total(float(self.table.observations.x @ self.units))} {columns.x}"
         known = columns.role("known")
         if known is None:
-            return [f"{self.n:,} units with {events}: {mean}."]
+            return [f"{counted(self.n, 'unit')} with {events}: {mean}."]
         total = words.seen.format(x=events, name="", known=_total(self.exposure), unit=known)
-        return [f"{self.n:,} units with {' '.join(total.split())}: {mean} {self.unit}."]
+        return [f"{counted(self.n, 'unit')} with {' '.join(total.split())}: {mean} {self.unit}."]
 
     def _what_was_asked(self) -> list[str]:
         told, words = [], self.columns.channel.words
@@ -121,12 +125,14 @@ class Answer:
         for name, side in SIDES.items():
             if (p := self.column(name)) is not None:
                 told.append(
-                    f"Of {_units(self.count(p >= SURE))} it is at least {percent(SURE)} sure that the {words.theta} is "
-                    f"{side} {wanted.bars[side]}; {float(p @ self.units):,.0f} are expected to be."
+                    f"Of {counted(self.count(p >= SURE), 'unit')} it is at least {percent(SURE)} sure that the "
+                    f"{words.theta} is {side} {wanted.bars[side]}; {float(p @ self.units):,.0f} are expected to be."
                 )
         if (wrong := self.column("lfsr")) is not None:
             k = self.count(wrong <= 1 - SURE)
-            told.append(f"Of {_units(k)} it is at least {percent(SURE)} sure on which side of {wanted.null} they lie.")
+            told.append(
+                f"Of {counted(k, 'unit')} it is at least {percent(SURE)} sure on which side of {wanted.null} they lie."
+            )
         if (listed := self.column("selected")) is not None:
             told.append(
                 f"The list of {self.count(listed > 0):,} that are selected is the longest of which no more than "
@@ -160,11 +166,13 @@ class Answer:
                 + (": nothing is shrunk, and noisy extremes stay where they are." if self.method == "mle" else ".")
             ]
         above, below = self.sides
+        if self.n == 1:
+            return []
         if above + below == 0:
             return [f"The {percent(self.table.wanted.level)} intervals of all units hold the mean."]
         return [
-            f"The {percent(self.table.wanted.level)} interval lies above the mean for {_units(above)} and below it for "
-            f"{below:,}; the other {self.n - above - below:,} cannot be told from the mean."
+            f"The {percent(self.table.wanted.level)} interval lies above the mean for {counted(above, 'unit')} and "
+            f"below it for {below:,}; the other {self.n - above - below:,} cannot be told from the mean."
         ]
 
     def _luck(self) -> list[str]:
@@ -186,10 +194,6 @@ class Answer:
 def _total(number: float) -> str:
     """A sum, with its thousands apart; of small ones four digits."""
     return f"{number:,.0f}" if number >= 1000 or number == np.floor(number) else f"{number:.4g}"
-
-
-def _units(k: int) -> str:
-    return "1 unit" if k == 1 else f"{k:,} units"
 
 
 def _many(k: int) -> str:

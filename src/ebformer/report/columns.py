@@ -51,7 +51,7 @@ def headings(reader: Reader, units: Units, with_others: bool) -> list[Heading]:
     if "predicted" in answers:
         next_x = f"{{:.{decimals(answers['predicted'])}f}}".format
         expected = of_numbers("predicted", answers["predicted"], next_x)
-        hint = f"the next {columns.x} expected, {words.known} {wanted.ahead}"
+        hint = f"the next {columns.x} expected with {wanted.ahead(words)}"
         found.append(Heading("next", [expected], "answer", hint))
         next_end = number if columns.channel.whole else next_x
         ends = [of_numbers(end, answers[end], next_end) for end in ("predicted_lower", "predicted_upper")]

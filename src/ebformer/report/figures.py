@@ -177,7 +177,7 @@ class Figures:
             )
             for i, name, gap in self._ends(10, 4)
         ]
-        next_look = f"next {columns.x}, {columns.role('known') or columns.channel.words.known} {wanted.ahead}"
+        next_look = f"next {columns.x} with {wanted.ahead(columns.channel.words)}"
         meanings = [("estimate", "expected"), *([("raw", "as the raw one")] if one_for_all else [])]
         caption = f"What to expect next, with {percent(wanted.level)} intervals of the outcome itself."
         if "predicted_still" in answers:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.channels.base import Channel
+from ebformer.channels.base import Channel, Words
 from ebformer.distributions import Posterior, tails
 from ebformer.drift import Drift, Earlier
 from ebformer.errors import InputError
@@ -70,8 +70,8 @@ class Wanted:
         self.moving  # a file that holds none is named now  # noqa: B018
         # A number or a column: answers are per distinct observation, so a list would not find its rows.
         future = self.future
-        if not (future is None or isinstance(future, str) or (isinstance(future, Real) and 0 < future < np.inf)):
-            raise InputError(f"the future exposure is {future!r}: give one positive number for all units, or a column")
+        if not (future is None or isinstance(future, str) or (isinstance(future, Real) and 0 <= future < np.inf)):
+            raise InputError(f"the future is {future!r}: give one number of at least 0 for all units, or a column")
         if self.top is not None and not (isinstance(self.top, Integral) and self.top >= 1):
             raise InputError(f"the length of the top list is {self.top!r}: give a whole number of at least 1")
 
@@ -85,10 +85,11 @@ class Wanted:
         """What will be known about the next observation of all units alike, if anything."""
         return None if isinstance(self.future, str) else self.future
 
-    @property
-    def ahead(self) -> str:
+    def ahead(self, words: Words) -> str:
         """What will be known about the next observation, in words."""
-        return f"as in {self.future}" if isinstance(self.future, str) else f"{self.future:g}"
+        if isinstance(self.future, str):
+            return f"{words.known} as in {self.future}"
+        return "" if self.future is None else words.amount.format(f"{self.future:g}")
 
     @property
     def level(self) -> float:
@@ -126,7 +127,7 @@ class Wanted:
         """An `InputError` where the channel cannot answer."""
         if self.per is not None and not channel.whole:
             raise InputError(f"{channel.words.xs} are not counted, so there is nothing to give them per: leave out per")
-        if isinstance(self.future, Real) and not channel.possible_known(np.asarray(float(self.future))):
+        if isinstance(self.future, Real) and not channel.possible_future(np.asarray(float(self.future))):
             raise InputError(f"the future {channel.words.known} is {self.future!r}: {channel.words.ask_known}")
 
 
@@ -190,7 +191,10 @@ class Answer:
         >>> print(ANSWERS[3].sentence(Wanted(above=1.5), POISSON))
         p_above: the probability that the rate is above 1.5
         """
-        return f"{', '.join(self.columns)}: {self.meaning.format(wanted=wanted, words=channel.words)}"
+        words = channel.words
+        return (
+            f"{', '.join(self.columns)}: {self.meaning.format(wanted=wanted, words=words, ahead=wanted.ahead(words))}"
+        )
 
 
 def _estimate(asked: Asked, wanted: Wanted) -> Arrays:
@@ -198,8 +202,11 @@ def _estimate(asked: Asked, wanted: Wanted) -> Arrays:
 
 
 def _predicted(asked: Asked, wanted: Wanted) -> Arrays:
-    ahead = asked.rule.predict(asked.x, asked.known, asked.future, drift=asked.drift, earlier=asked.earlier)
-    return [ahead.mean, *ahead.interval(wanted.level)]
+    future = np.broadcast_to(np.asarray(asked.future, dtype=np.float64), asked.x.shape)
+    none = future == 0  # no exposure, no events: any other future stands in for it
+    some = np.where(none, 1.0, future)
+    ahead = asked.rule.predict(asked.x, asked.known, some, drift=asked.drift, earlier=asked.earlier)
+    return [np.where(none, 0, answer) for answer in (ahead.mean, *ahead.interval(wanted.level))]
 
 
 def _predicted_still(asked: Asked, wanted: Wanted) -> Arrays:
@@ -276,7 +283,7 @@ ANSWERS = (
         "lfsr",
         "apart",
         "the local false sign rate, the probability that the {words.theta} is not on the side of {wanted.null} on "
-        "which it seems to be",
+        "which it seems to be, or exactly {wanted.null}",
         lambda asked, null: asked.sign_error(null),
     ),
     Answer(
@@ -288,8 +295,7 @@ ANSWERS = (
     Answer(
         ("predicted", "predicted_lower", "predicted_upper"),
         lambda wanted: wanted.future is not None,
-        "the next {words.x} with {words.known} {wanted.ahead}, and the interval that holds it with probability "
-        "{wanted.level:g}",
+        "the next {words.x} with {ahead}, and the interval that holds it with probability {wanted.level:g}",
         each=_predicted,
     ),
     Answer(

@@ -146,6 +146,8 @@ class Columns:
     def of_units(self) -> Columns:
         """The columns after the rows of every unit were added up: what is known has a column then."""
         known = self.role("known") or self.channel.keyword
+        while self.role("known") is None and known in (self.x, self.future, *self.by):
+            known = f"total_{known}"
         return replace(self, known=known, unit=None, look=None)
 
     @property

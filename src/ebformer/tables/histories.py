@@ -14,6 +14,7 @@ from ebformer.drift import Drift, Earlier
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.looks import Looks
+from ebformer.plural import counted
 from ebformer.tables.columns import Columns
 from ebformer.tables.observations import Floats, Source, numbered
 
@@ -72,10 +73,12 @@ def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histo
     last = {name: entries[here] for name, entries in rows.items()} | {HISTORY: number}
     assert who is not None
     gone = np.unique(who).size - np.unique(who[here]).size
-    said = [f"{gone:,} units were not seen in the last look, {order[-1]}, and are left out"] if gone else []
+    were, are = ("was", "is") if gone == 1 else ("were", "are")
+    left_out = f"{counted(gone, 'unit')} {were} not seen in the last look, {order[-1]}, and {are} left out"
+    said = [left_out] if gone else []
     elsewhere = np.unique(who[np.isin(who, who[here]) & ~np.isin(unit, before)]).size
     if elsewhere:
-        said.append(f"of {elsewhere:,} units, looks in another {columns.group} than in the last are left out")
+        said.append(f"of {counted(elsewhere, 'unit')}, looks in another {columns.group} than in the last are left out")
     return added.made_of(last), replace(columns, history=HISTORY), histories, said
 
 

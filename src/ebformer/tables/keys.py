@@ -51,22 +51,28 @@ def unkeyed(
 
 
 def future_key(channel: Channel, future: Any, width: float) -> Any:
-    """What will be known of the next observation, or its bin: NaN where it is missing and inf where it cannot be.
+    """What will be known of the next observation, or its bin.
+
+    That is NaN where it is missing, inf where it cannot be known and -inf where there will be nothing to see.
 
     >>> from ebformer.channels import POISSON
-    >>> future_key(POISSON, np.array([1.0, 82.0, 0.0]), 0.25).tolist()
-    [0.0, 17.0, inf]
+    >>> future_key(POISSON, np.array([1.0, 82.0, 0.0, -1.0]), 0.25).tolist()
+    [0.0, 17.0, -inf, inf]
     """
     if not width:
         return future
     with np.errstate(divide="ignore", invalid="ignore"):
-        inside = np.where(channel.possible_known(future), channel.bin(np.asarray(0.0), future, width)[1], np.inf)
-        return np.where(np.isnan(future), future, inside)
+        inside = np.where(np.equal(future, 0.0), -np.inf, channel.bin(np.asarray(0.0), future, width)[1])
+        return np.where(np.isnan(future), future, np.where(channel.possible_future(future), inside, np.inf))
 
 
 def unkeyed_future(channel: Channel, future: Floats, width: float) -> Floats:
     """What usable keys of the future stand for."""
-    return channel.unbin(np.zeros(future.shape), future, width, (0.5, 0.5))[1] if width else future
+    if not width:
+        return future
+    none = np.isneginf(future)
+    inside = channel.unbin(np.zeros(future.shape), np.where(none, 0.0, future), width, (0.5, 0.5))[1]
+    return np.where(none, 0.0, inside)
 
 
 def more_keys(columns: Columns, number: Callable[[str], Any], width: float) -> dict[Role, Any]:
@@ -120,7 +126,7 @@ def defects(
     found = [Defect("x", np.isnan(x), bad_x), Defect("known", np.isnan(known), bad_known), Defect("x", none, bad_pair)]
     if (future := more.get("future")) is not None:
         with np.errstate(invalid="ignore"):
-            bad = np.isposinf(future) if width else ~channel.possible_known(future) & ~np.isnan(future)
+            bad = np.isposinf(future) if width else ~channel.possible_future(future) & ~np.isnan(future)
         found.append(Defect("future", np.isnan(future), bad))
     if group is not None:
         found.append(Defect("group", np.array([name is None for name in group], dtype=bool), none))

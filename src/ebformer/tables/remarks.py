@@ -9,8 +9,10 @@ import numpy as np
 
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method
+from ebformer.point_null import point_null
 from ebformer.prior import Prior
 from ebformer.rule import Rule
+from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, first_few
 from ebformer.tables.fit import Fit
 from ebformer.tables.observations import Observations, Source
@@ -75,9 +77,12 @@ def about_few_rows(observations: Observations) -> list[str]:
     few = np.flatnonzero(units < FEW)
     if few.size == 0:
         return []
-    shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
-    column = observations.columns.group
-    return [f"few rows to learn a prior from in {f'{column} {shown}: consider pooling' if column else 'this table'}"]
+    told, column = "few rows to learn a prior from", observations.columns.group
+    if column is not None:
+        shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
+        return [f"{told} in {column} {shown}: consider pooling"]
+    served = observations.columns.channel.conjugate is not None
+    return [f"{told}: full-bayes is made for so few" if served else told]
 
 
 def about_unseen(fit: Fit, observations: Observations) -> list[str]:
@@ -118,6 +123,21 @@ def _one_theta(rule: Rule) -> str:
         f"{rule.method} cannot tell the {words.thetas} of these units apart, since their {words.xs} vary no more than "
         f"those of one {words.theta}: all get one estimate and intervals without width{advice}"
     )
+
+
+def about_null(fit: Fit, wanted: Wanted) -> list[str]:
+    """How many effects are taken to be exactly the null, where there is evidence of any (`point_null`)."""
+    if "apart" not in wanted.bars:
+        return []
+    words, null = fit.columns.channel.words, wanted.bar("apart")
+    found: dict[str, list[str | None]] = {}
+    for name, rule in fit.rules.items():
+        if rule.prior is not None and rule.tally is not None:
+            share = point_null(rule.prior, rule.tally, rule.look, null).share
+            if share > 0:
+                told = f"about {share:.0%} of the {words.thetas} seem to be exactly {wanted.null}"
+                found.setdefault(f"{told}: lfsr counts these as errors", []).append(name)
+    return with_groups(found, fit.columns.group)
 
 
 def with_groups(sentences: Mapping[str, Sequence[str | None]], group_column: str | None) -> list[str]:

@@ -22,7 +22,7 @@ from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import NOTE, Fit, fit_table
 from ebformer.tables.histories import Histories, last_looks
 from ebformer.tables.observations import Distinct, Observations, Source, check_rows, observe, units_of
-from ebformer.tables.remarks import about_bins, about_repeats, remarks
+from ebformer.tables.remarks import about_bins, about_null, about_repeats, remarks
 
 MANY_GROUPS = 50
 """More groups than this, each with fewer than two rows, are hardly meant."""
@@ -60,7 +60,8 @@ class Shrunken:
         settled, channel = self.fit.settled(self.wanted), self.observations.columns.channel
         moved = [] if self.learnt is None else self.learnt.sentences(channel)
         asked = self.fit.asked_for(settled)
-        return moved + [answer.sentence(settled, channel) for answer in asked if not answer.in_theta]
+        told = [answer.sentence(settled, channel) for answer in asked if not answer.in_theta]
+        return moved + told + about_null(self.fit, settled)
 
     @property
     def model_check(self) -> list[str]:

@@ -147,7 +147,7 @@ def _from_margins(table: DuckTable, pairs: Pairs) -> tuple[duckdb.DuckDBPyRelati
     if (nameless := table.ask(f"SELECT count(*) FROM ebformer_given WHERE {empty}").fetchall()[0][0]) > 0:
         raise InputError(f"{nameless} rows have no entry in {' or '.join(named)}: leave them out, or give it a name")
     table.ask(
-        f"SELECT given.{row}::VARCHAR AS r, given.{column}::VARCHAR AS c, {stratum} AS s, "
+        f"SELECT given.{row} AS r, given.{column} AS c, {stratum} AS s, "
         f"sum({table.number(pairs.count)}) AS n FROM ebformer_given AS given GROUP BY ALL"
     ).create("ebformer_reports")
     ask = table.ask
