@@ -30,8 +30,7 @@ def versions(grid: Grid, likelihood: Likelihood, count: Array, weights: Array) -
     tilts = centred_tilts(grid, weights)
     wide = likelihood.in_double
     score = wide.marginal(weights * tilts) / wide.marginal(weights)
-    left_open = np.linalg.inv((score * count) @ score.T + KNOWN_BEFORE * np.eye(2))
-    steps = np.sqrt(2.0) * square_root(left_open)
+    steps = np.sqrt(2.0) * inverse_square_root((score * count) @ score.T + KNOWN_BEFORE * np.eye(2))
     logs = np.log(weights) + np.concatenate([steps, -steps]) @ tilts
     found = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(found / found.sum(axis=1, keepdims=True))
@@ -48,11 +47,12 @@ def centred_tilts(grid: Grid, weights: Array) -> Array:
     return np.asarray(tilts - (tilts @ weights)[:, None])
 
 
-def square_root(matrix: Array) -> Array:
-    """The symmetric root of a positive definite matrix [2, 2], by Cayley and Hamilton.
+def inverse_square_root(matrix: Array) -> Array:
+    """The symmetric root of the inverse of a positive definite matrix [2, 2], by Cayley and Hamilton.
 
-    >>> square_root(np.array([[5.0, 4.0], [4.0, 5.0]])).round(9).tolist()
-    [[2.0, 1.0], [1.0, 2.0]]
+    >>> (3 * inverse_square_root(np.array([[5.0, 4.0], [4.0, 5.0]]))).round(9).tolist()
+    [[2.0, -1.0], [-1.0, 2.0]]
     """
-    root = np.sqrt(np.linalg.det(matrix))
-    return np.asarray((matrix + root * np.eye(2)) / np.sqrt(np.trace(matrix) + 2.0 * root))
+    (a, b), (_, c) = matrix.tolist()
+    root = (a * c - b * b) ** 0.5
+    return np.array([[c + root, -b], [-b, a + root]]) / (root * (a + c + 2.0 * root) ** 0.5)
