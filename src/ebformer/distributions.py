@@ -316,12 +316,21 @@ def whole_quantile(
 ) -> NDArray[np.int64]:
     """The smallest y >= 0 with cdf(y) >= level, of every unit: cdf keeps the shape, mean.shape + (levels,).
 
-    Searched from where a normal law with the same moments has it, by secants and every third step by halves.
-
     >>> whole_quantile(lambda y: 1 - 0.5 ** (y + 1), np.array([0.5, 0.9]), np.array(1.0), np.array(2.0)).tolist()
     [0, 3]
     """
-    goal = levels.reshape(-1) * (1 - 1e-14)
+    found = first_reaching(cdf, levels.reshape(-1), mean, variance)
+    return found.reshape(mean.shape + levels.shape)
+
+
+def first_reaching(
+    cdf: Callable[[Floats], Floats], levels: Floats, mean: Floats, variance: Floats
+) -> NDArray[np.int64]:
+    """The same for levels (q,), or mean.shape + (q,) where units have their own: mean.shape + (q,).
+
+    Searched from where a normal law with the same moments has it, by secants and every third step by halves.
+    """
+    goal = levels * (1 - 1e-14)
     deviation = np.sqrt(variance)[..., None]
     near = np.floor(mean[..., None] + deviation * np.clip(ndtri(goal), -10.0, 10.0))
     near = np.where(np.isfinite(near), np.maximum(near, 0.0), 0.0)
@@ -359,7 +368,7 @@ def whole_quantile(
         below, above = np.where(reached, below, middle), np.where(reached, middle, above)
     if bool(np.any(above >= 2.0**63)):
         raise InputError(f"a next count may reach {above.max():.0e}, more than can be written: ask for less exposure")
-    return above.astype(np.int64).reshape(mean.shape + levels.shape)
+    return above.astype(np.int64)
 
 
 def on_whole_numbers(log_pmf: Callable[[Floats], Floats], y: Floats) -> Floats:

@@ -15,7 +15,15 @@ from ebformer.atomic import replacing
 from ebformer.bayes.marginal import admitted, observations, posterior
 from ebformer.bayes.prediction import ContinuousMixture, WholeMixture, future_known, predictive
 from ebformer.channels.base import LARGEST, Channel
-from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
+from ebformer.distributions import (
+    DiscretePosterior,
+    Floats,
+    GridPosterior,
+    Posterior,
+    Predictive,
+    first_reaching,
+    tails,
+)
 from ebformer.drift_cells import coordinate_variance, even_edges, in_cells, middles, on_atoms, shares, split
 from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, Prior
@@ -317,13 +325,9 @@ class NextCount(WholeMixture):
 
     def interval(self, level: float = 0.9) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The interval from the lower tail's quantile to the first count with which it holds `level`."""
-        low, high = super().interval(level)
-        wanted = self._cdf(low[..., None] - 1.0)[..., 0] + level * (1 - 1e-14)
-        below, above = low - 1, high
-        while bool(np.any((middle := (below + above + 1) // 2) < above)):
-            reached = self._cdf(middle[..., None].astype(np.float64))[..., 0] >= wanted
-            below, above = np.where(reached, below, middle), np.where(reached, middle, above)
-        return low, np.maximum(above, low)
+        low = self.quantile(tails(level)[0])
+        left_out = self._cdf(low[..., None].astype(np.float64) - 1.0)
+        return low, first_reaching(self._cdf, left_out + level, self.mean, self.variance)[..., 0]
 
 
 def _seen(
