@@ -311,28 +311,21 @@ def below_one(q: ArrayLike) -> Floats:
     return levels
 
 
-def whole_quantile(
-    cdf: Callable[[Floats], Floats], levels: Floats, mean: Floats, variance: Floats
-) -> NDArray[np.int64]:
-    """The smallest y >= 0 with cdf(y) >= level, of every unit: cdf keeps the shape, mean.shape + (levels,).
-
-    >>> whole_quantile(lambda y: 1 - 0.5 ** (y + 1), np.array([0.5, 0.9]), np.array(1.0), np.array(2.0)).tolist()
-    [0, 3]
-    """
-    found = first_reaching(cdf, levels.reshape(-1), mean, variance)
-    return found.reshape(mean.shape + levels.shape)
+def whole_quantile(cdf: Callable[[Floats], Floats], levels: Floats, law: Predictive) -> NDArray[np.int64]:
+    """The smallest y >= 0 with cdf(y) >= level, of every unit of a law: x.shape + levels.shape."""
+    found = first_reaching(cdf, levels.reshape(-1), law)
+    return found.reshape(found.shape[:-1] + levels.shape)
 
 
-def first_reaching(
-    cdf: Callable[[Floats], Floats], levels: Floats, mean: Floats, variance: Floats
-) -> NDArray[np.int64]:
-    """The same for levels (q,), or mean.shape + (q,) where units have their own: mean.shape + (q,).
+def first_reaching(cdf: Callable[[Floats], Floats], levels: Floats, law: Predictive) -> NDArray[np.int64]:
+    """The same for levels (q,), or x.shape + (q,) where units have their own: x.shape + (q,), as cdf has it.
 
     Searched from where a normal law with the same moments has it, by secants and every third step by halves.
     """
     goal = levels * (1 - 1e-14)
-    deviation = np.sqrt(variance)[..., None]
-    near = np.floor(mean[..., None] + deviation * np.clip(ndtri(goal), -10.0, 10.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviation = np.sqrt(law.variance)[..., None]
+        near = np.floor(law.mean[..., None] + deviation * np.clip(ndtri(goal), -10.0, 10.0))
     near = np.where(np.isfinite(near), np.maximum(near, 0.0), 0.0)
     reach = np.where(np.isfinite(deviation), np.maximum(np.floor(0.25 * deviation), 1.0), 1.0) + 0.0 * near
     below, above = np.maximum(near - reach, -1.0), near + reach

@@ -327,7 +327,7 @@ class NextCount(WholeMixture):
         """The interval from the lower tail's quantile to the first count with which it holds `level`."""
         low = self.quantile(tails(level)[0])
         left_out = self._cdf(low[..., None].astype(np.float64) - 1.0)
-        return low, first_reaching(self._cdf, left_out + level, self.mean, self.variance)[..., 0]
+        return low, first_reaching(self._cdf, left_out + level, self)[..., 0]
 
 
 def _seen(

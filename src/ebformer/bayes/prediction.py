@@ -163,7 +163,7 @@ class WholeMixture(PredictiveMixture):
         return on_whole_numbers(inside, y)
 
     def quantile(self, q: ArrayLike) -> NDArray[np.int64]:
-        return whole_quantile(self._cdf, below_one(q), self.mean, self.variance)
+        return whole_quantile(self._cdf, below_one(q), self)
 
 
 class ContinuousMixture(PredictiveMixture):
