@@ -204,8 +204,8 @@ class Drift:
         """
         if not earlier:
             return posterior(prior, x, known, channel=channel)
-        grid = on_atoms(admitted(prior, channel), channel)
         at, about = observations(channel, x, known)
+        grid = on_atoms(admitted(prior, channel), channel, float(channel.noise(about).min(initial=np.inf)))
         weights = np.broadcast_to(grid.weights, (*at.shape, len(grid)))
         for look, then in earlier:
             weights = self._forward(_seen(weights, grid, look, then, channel, at.shape), grid, channel)
@@ -219,12 +219,13 @@ class Drift:
 
     def _forward(self, weights: Floats, prior: Prior, channel: Channel) -> Floats:
         """The prior of the next look for units whose present theta has these weights [..., k] on the prior's atoms."""
-        ahead = self._jumped(DiscretePosterior(prior.atoms, weights), prior, channel)
-        everybody = self._jumped(DiscretePosterior(prior.atoms, prior.weights), prior, channel)
+        everybody = prior.weights
+        units = np.concatenate([weights.reshape(-1, everybody.size), everybody[None]])
+        ahead = self._jumped(DiscretePosterior(prior.atoms, units), prior, channel)
         if isinstance(ahead, GridPosterior):
             cell = np.clip(np.searchsorted(ahead.edges, prior.atoms, side="right") - 1, 0, ahead.atoms.size - 1)
-            ratio = ahead.weights[..., cell] / np.maximum(everybody.weights[cell], np.finfo(float).tiny)
-            weights = prior.weights * ratio
+            ratio = ahead.weights[:-1] / np.maximum(ahead.weights[-1], np.finfo(float).tiny)
+            weights = everybody * ratio[:, cell].reshape(weights.shape)
         return np.asarray(self.renewal * prior.weights + (1.0 - self.renewal) * weights)
 
     def predictive(
