@@ -4,6 +4,7 @@ python benchmarks/drift.py recovery --leagues 40     parameters within two stand
 python benchmarks/drift.py still --leagues 20        what learning costs where no rate moves
 python benchmarks/drift.py looks --leagues 10        squared error of present rates after one, two and three looks
 python benchmarks/drift.py books                     log scores of books, whose words are known to come
+python benchmarks/drift.py other-books --published FILE    the books of a table of scores, by what other books taught
 python benchmarks/drift.py speed                     a million pairs of effects, predictions for a million rows
 """
 
@@ -13,6 +14,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 import ebformer as eb
 from ebformer.channels import POISSON
 from ebformer.drift import PARAMETERS
+from ebformer.lab.fielddata import Holdout
 
 Floats = NDArray[np.float64]
 LEAGUE = eb.GammaPrior(1.2, 0.12)
@@ -122,6 +125,57 @@ def books() -> None:
         print(f"{name}: log score {plain / units:.3f}, given that every word comes {(plain + known) / units:.3f}")
 
 
+def other_books(published: Path) -> None:
+    """What is saved on the books of a table of published scores: sixty books that are not in it teach the drift.
+
+    Beside it stands the curve c m^(1 - b) estimate^b, where m is the mean estimate, fitted to the same sixty by least
+    squares: two numbers that care for the RMSE alone.
+    """
+    from scipy.optimize import minimize
+
+    from ebformer.lab.arena.published import read_published
+    from ebformer.lab.arena.table import published_errors
+    from ebformer.lab.fielddata import books as library
+    from ebformer.lab.fielddata import score
+    from ebformer.lab.fielddata.moving import looks_of
+    from ebformer.lab.fielddata.summary import against
+
+    shelf, estimator = library.load(), eb.estimator("priorformer")
+    theirs = read_published(published, (book.key for book in shelf), published_errors(["rmse"]))
+    judged = {loss.case for loss in theirs}
+    others = [book for book in shelf if book.case not in judged]
+    teachers = others[:: len(others) // 60][:60]
+    learnt = eb.Drift.learn([looks_of(book) for book in teachers], estimator)
+
+    def saved(book: Holdout, c: float, b: float) -> float:
+        """Percent of the MLE's RMSE that the curve saves."""
+        x, which = np.unique(book.before, return_inverse=True)
+        said, y = estimator(book.tally)(x)[which], book.after / book.ratio
+        mean = np.average(said, weights=book.multiplicity)
+        errors = c * mean ** (1 - b) * said**b - y, book.before - y
+        ours, mle = (book.multiplicity @ error**2 for error in errors)
+        return float(100 * (1 - np.sqrt(ours / mle)))
+
+    curve = minimize(lambda at: -sum(saved(book, *at) for book in teachers), [1.0, 0.9], method="Nelder-Mead").x
+    scores = []
+    by_curve = []
+    for book in (book for book in shelf if book.case in judged):
+        rule = estimator(book.tally)
+        for name, drift in (("none", None), ("typical", eb.Drift.typical()), ("learnt", learnt)):
+            scores.append(score(book, rule, name, drift=drift))
+        by_curve.append(saved(book, *curve))
+    print(f"{learnt} from {learnt.pairs:,} words of {len(teachers)} books; c and b {curve.round(3).tolist()}")
+    for name in ("none", "typical", "learnt"):
+        here = [loss for loss in scores if loss.estimator == name]
+        log_score, coverage = (np.mean([getattr(loss, field) for loss in here]) for field in ("log_score", "coverage"))
+        better = [loss.rmse_improvement for loss in here]
+        print(f"{name}: {shown(better, 2, False)} % saved, log score {log_score:.3f}, coverage {100 * coverage:.1f} %")
+    more = shown(np.subtract(better, by_curve).tolist(), 2, False)
+    print(f"the curve: {shown(by_curve, 2, False)} % saved; learnt over it {more}")
+    for row in against(here, theirs):
+        print(f"learnt over published {row.theirs}: {row.difference.mean:.2f} ± {row.difference.half_width:.2f}")
+
+
 def speed() -> None:
     """Processor time."""
     rng, n = np.random.default_rng(0), 1_000_000
@@ -142,11 +196,14 @@ def speed() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["recovery", "still", "looks", "books", "speed"])
+    parser.add_argument("what", choices=["recovery", "still", "looks", "books", "other-books", "speed"])
     parser.add_argument("--leagues", type=int, default=20)
+    parser.add_argument("--published", type=Path, help="a table of scores: data, case, estimator, rmse_improvement")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    if given.what in ("books", "speed"):
+    if given.what == "other-books":
+        other_books(given.published)
+    elif given.what in ("books", "speed"):
         {"books": books, "speed": speed}[given.what]()
     else:
         {"recovery": recovery, "still": still, "looks": looks}[given.what](given.leagues)

@@ -174,3 +174,13 @@ def test_offenders_are_named() -> None:
     rule = eb.estimator("gamma")(eb.Tally.of([1, 2, 9]))
     with pytest.raises(eb.InputError, match="give drift="):
         rule.predict(3, earlier=[(2, 1.0)])
+
+
+def test_precise_looks_are_not_rounded_to_coarse_cells() -> None:
+    """Where nothing moves, two looks are one of twice the exposure, also among counts of hundreds to millions."""
+    prior, x = eb.GammaPrior(0.8, 1e-6), np.array([300.0, 20_000.0, 1_000_000.0, 4_000_000.0])
+    rule = BayesRule("gamma", prior)
+    after = rule.posterior(x, drift=eb.Drift.none(), earlier=[(x, 1.0)])
+    together = prior.posterior(2.0 * x, np.full(4, 2.0))
+    assert after.mean == pytest.approx(together.mean, rel=1e-5)
+    assert np.sqrt(after.variance) == pytest.approx(np.sqrt(together.variance), rel=0.01)

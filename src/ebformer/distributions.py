@@ -311,19 +311,21 @@ def below_one(q: ArrayLike) -> Floats:
     return levels
 
 
-def whole_quantile(
-    cdf: Callable[[Floats], Floats], levels: Floats, mean: Floats, variance: Floats
-) -> NDArray[np.int64]:
-    """The smallest y >= 0 with cdf(y) >= level, of every unit: cdf keeps the shape, mean.shape + (levels,).
+def whole_quantile(cdf: Callable[[Floats], Floats], levels: Floats, law: Predictive) -> NDArray[np.int64]:
+    """The smallest y >= 0 with cdf(y) >= level, of every unit of a law: x.shape + levels.shape."""
+    found = first_reaching(cdf, levels.reshape(-1), law)
+    return found.reshape(found.shape[:-1] + levels.shape)
+
+
+def first_reaching(cdf: Callable[[Floats], Floats], levels: Floats, law: Predictive) -> NDArray[np.int64]:
+    """The same for levels (q,), or x.shape + (q,) where units have their own: x.shape + (q,), as cdf has it.
 
     Searched from where a normal law with the same moments has it, by secants and every third step by halves.
-
-    >>> whole_quantile(lambda y: 1 - 0.5 ** (y + 1), np.array([0.5, 0.9]), np.array(1.0), np.array(2.0)).tolist()
-    [0, 3]
     """
-    goal = levels.reshape(-1) * (1 - 1e-14)
-    deviation = np.sqrt(variance)[..., None]
-    near = np.floor(mean[..., None] + deviation * np.clip(ndtri(goal), -10.0, 10.0))
+    goal = levels * (1 - 1e-14)
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviation = np.sqrt(law.variance)[..., None]
+        near = np.floor(law.mean[..., None] + deviation * np.clip(ndtri(goal), -10.0, 10.0))
     near = np.where(np.isfinite(near), np.maximum(near, 0.0), 0.0)
     reach = np.where(np.isfinite(deviation), np.maximum(np.floor(0.25 * deviation), 1.0), 1.0) + 0.0 * near
     below, above = np.maximum(near - reach, -1.0), near + reach
@@ -359,7 +361,7 @@ def whole_quantile(
         below, above = np.where(reached, below, middle), np.where(reached, middle, above)
     if bool(np.any(above >= 2.0**63)):
         raise InputError(f"a next count may reach {above.max():.0e}, more than can be written: ask for less exposure")
-    return above.astype(np.int64).reshape(mean.shape + levels.shape)
+    return above.astype(np.int64)
 
 
 def on_whole_numbers(log_pmf: Callable[[Floats], Floats], y: Floats) -> Floats:

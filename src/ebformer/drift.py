@@ -15,7 +15,15 @@ from ebformer.atomic import replacing
 from ebformer.bayes.marginal import admitted, observations, posterior
 from ebformer.bayes.prediction import ContinuousMixture, WholeMixture, future_known, predictive
 from ebformer.channels.base import LARGEST, Channel
-from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
+from ebformer.distributions import (
+    DiscretePosterior,
+    Floats,
+    GridPosterior,
+    Posterior,
+    Predictive,
+    first_reaching,
+    tails,
+)
 from ebformer.drift_cells import coordinate_variance, even_edges, in_cells, middles, on_atoms, shares, split
 from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, Prior
@@ -196,8 +204,8 @@ class Drift:
         """
         if not earlier:
             return posterior(prior, x, known, channel=channel)
-        grid = on_atoms(admitted(prior, channel), channel)
         at, about = observations(channel, x, known)
+        grid = on_atoms(admitted(prior, channel), channel, float(channel.noise(about).min(initial=np.inf)))
         weights = np.broadcast_to(grid.weights, (*at.shape, len(grid)))
         for look, then in earlier:
             weights = self._forward(_seen(weights, grid, look, then, channel, at.shape), grid, channel)
@@ -211,12 +219,13 @@ class Drift:
 
     def _forward(self, weights: Floats, prior: Prior, channel: Channel) -> Floats:
         """The prior of the next look for units whose present theta has these weights [..., k] on the prior's atoms."""
-        ahead = self._jumped(DiscretePosterior(prior.atoms, weights), prior, channel)
-        everybody = self._jumped(DiscretePosterior(prior.atoms, prior.weights), prior, channel)
+        everybody = prior.weights
+        units = np.concatenate([weights.reshape(-1, everybody.size), everybody[None]])
+        ahead = self._jumped(DiscretePosterior(prior.atoms, units), prior, channel)
         if isinstance(ahead, GridPosterior):
             cell = np.clip(np.searchsorted(ahead.edges, prior.atoms, side="right") - 1, 0, ahead.atoms.size - 1)
-            ratio = ahead.weights[..., cell] / np.maximum(everybody.weights[cell], np.finfo(float).tiny)
-            weights = prior.weights * ratio
+            ratio = ahead.weights[:-1] / np.maximum(ahead.weights[-1], np.finfo(float).tiny)
+            weights = everybody * ratio[:, cell].reshape(weights.shape)
         return np.asarray(self.renewal * prior.weights + (1.0 - self.renewal) * weights)
 
     def predictive(
@@ -318,13 +327,9 @@ class NextCount(WholeMixture):
 
     def interval(self, level: float = 0.9) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The interval from the lower tail's quantile to the first count with which it holds `level`."""
-        low, high = super().interval(level)
-        wanted = self._cdf(low[..., None] - 1.0)[..., 0] + level * (1 - 1e-14)
-        below, above = low - 1, high
-        while bool(np.any((middle := (below + above + 1) // 2) < above)):
-            reached = self._cdf(middle[..., None].astype(np.float64))[..., 0] >= wanted
-            below, above = np.where(reached, below, middle), np.where(reached, middle, above)
-        return low, np.maximum(above, low)
+        low = self.quantile(tails(level)[0])
+        left_out = self._cdf(low[..., None].astype(np.float64) - 1.0)
+        return low, first_reaching(self._cdf, left_out + level, self)[..., 0]
 
 
 def _seen(

@@ -8,8 +8,9 @@ from ebformer.channels.base import Channel
 from ebformer.distributions import Floats, GridPosterior, Posterior
 from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
 
-MOST_CELLS = 1024
-"""The next theta lives on at most this many cells, even in the stable coordinate."""
+MOST_CELLS, FINEST = 1024, 8192
+"""The next theta lives on at most this many cells, even in the stable coordinate; a prior on more where looks at units
+are so precise that they need them."""
 NEGLIGIBLE = 1e-7
 """What of a continuous prior is left out at each end when it is cut into cells."""
 
@@ -35,25 +36,25 @@ def continuous(prior: ConjugatePrior, channel: Channel) -> Posterior:
     return law
 
 
-def on_atoms(prior: AnyPrior, channel: Channel) -> Prior:
-    """The prior on atoms: one that is continuous is cut into cells."""
+def on_atoms(prior: AnyPrior, channel: Channel, noise: float = np.inf) -> Prior:
+    """The prior on atoms: one that is continuous is cut into cells, finer than the noise of a look."""
     if isinstance(prior, Prior):
         return prior
-    cut = in_cells(continuous(prior, channel), channel)
+    cut = in_cells(continuous(prior, channel), channel, noise)
     return GridPrior(cut.atoms, cut.weights / cut.weights.sum(), channel)
 
 
-def in_cells(after: Posterior, channel: Channel) -> GridPosterior:
-    """Continuous posteriors on one set of cells, even in the stable coordinate."""
+def in_cells(after: Posterior, channel: Channel, noise: float = np.inf) -> GridPosterior:
+    """Continuous posteriors on one set of cells, even in the stable coordinate and finer than the noise of a look."""
     low, high = channel.coordinate(np.stack([after.quantile(NEGLIGIBLE).min(), after.quantile(1 - NEGLIGIBLE).max()]))
-    edges = even_edges(channel, low, high, (high - low) / MOST_CELLS)
+    edges = even_edges(channel, low, high, min((high - low) / MOST_CELLS, noise / 8), FINEST)
     return GridPosterior(middles(channel, edges), shares(after, edges), edges, np.zeros(edges.size - 1, dtype=bool))
 
 
-def even_edges(channel: Channel, low: float, high: float, step: float) -> Floats:
+def even_edges(channel: Channel, low: float, high: float, step: float, most: int = MOST_CELLS) -> Floats:
     """The ends of cells from low to high in the stable coordinate, or to where thetas end."""
     ends = channel.coordinate(np.clip(channel.at_coordinate(np.array([low, high])), *channel.domain))
-    count = int(np.clip(np.ceil((ends[1] - ends[0]) / step), 1, MOST_CELLS))
+    count = int(np.clip(np.ceil((ends[1] - ends[0]) / step), 1, most))
     return channel.at_coordinate(np.linspace(ends[0], ends[1], count + 1))
 
 

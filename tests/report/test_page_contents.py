@@ -187,3 +187,20 @@ def test_a_map_that_cannot_be_drawn_is_refused_in_one_sentence(tmp_path, geojson
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "t.html").exists()
     assert "needs both" in ebformer(*command, folder=tmp_path).stderr
+
+
+def test_a_long_table_has_the_predictions_of_estimate_with_drift_and_without(tmp_path, report):
+    rng = np.random.default_rng(3)
+    skill = rng.gamma(2.0, 4.0, 40)
+    lines = "".join(f"p{i},{year},{rng.poisson(skill[i])}\n" for year in (2010, 2011, 2012) for i in range(40))
+    (tmp_path / "t.csv").write_text("player,season,goals\n" + lines)
+    asked = ["--count", "goals", "--unit", "player", "--look", "season", "--future", "1", "--method", "gamma"]
+    html = report(tmp_path, *asked).read_text()
+    done = ebformer("estimate", "t.csv", *asked, "-o", "next.csv", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    header, *table = (line.split(",") for line in (tmp_path / "next.csv").read_text().splitlines())
+    for name in ("predicted", "predicted_still"):
+        there = dict(zip(rows(html)["player"], map(float, rows(html)[name]), strict=True))
+        for row in table:
+            assert there[row[0]] == pytest.approx(float(row[header.index(name)]), abs=0.005)  # two decimals are shown
+    assert "of units start afresh" in html

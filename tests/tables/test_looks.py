@@ -135,17 +135,33 @@ def test_what_cannot_be_looks_is_named() -> None:
     assert len(eb.shrink(frame, **ASKED)) == 2  # one look has no history
 
 
-def test_what_is_left_out_or_assumed_is_said() -> None:
-    """Who changed clubs was seen in the last look; and one look alone teaches no drift."""
-    table, _ = league(40, 2)
-    moved = pl.col("player").is_in(["p1", "p2", "p3"]) & (pl.col("season") == 2010)
-    clubs = table.filter((pl.col("player") != "p0") | (pl.col("season") == 2010)).with_columns(
-        club=pl.when(moved).then(pl.lit("old")).otherwise(pl.lit("new"))
+def test_a_unit_keeps_its_history_when_it_changes_groups() -> None:
+    """With one prior for all, clubs change nothing: not for those who changed between looks, nor within one."""
+    table, _ = league(60, 3, seen=0.8)
+    half = pl.col("goals") // 2
+    swapped = pl.col("player").is_in(["p1", "p2", "p3"]) & (pl.col("season") < 2012)
+    parts = [table.with_columns(goals=goals, games=pl.col("games") / 2) for goals in (half, pl.col("goals") - half)]
+    early = pl.col("season") < 2012
+    clubs = pl.concat(
+        [
+            parts[0].filter(early).with_columns(club=pl.when(swapped).then(pl.lit("old")).otherwise(pl.lit("new"))),
+            parts[1].filter(early).with_columns(club=pl.lit("new")),
+            table.filter(~early).with_columns(club=pl.lit("new")),
+        ]
     )
+    plain, found = eb.shrink(table, **ASKED, future=1.0), eb.shrink(clubs, **ASKED, group="club", future=1.0)
+    assert found["player"].to_list() == plain["player"].to_list()
+    for column in ("estimate", "predicted", "predicted_upper"):
+        assert found[column].to_numpy() == pytest.approx(plain[column].to_numpy(), rel=1e-9), column
+
+
+def test_what_is_left_out_or_assumed_is_said() -> None:
+    """Who is gone is left out; and one look alone teaches no drift."""
+    table, _ = league(40, 2)
+    clubs = table.filter((pl.col("player") != "p0") | (pl.col("season") == 2010)).with_columns(club=pl.lit("new"))
     fit = eb.fit(clubs, "goals", "games", group="club", unit="player", method="gamma")
     said = said_about(clubs, fit, DRIFT)
     assert any(remark.startswith("1 unit was not seen") for remark in said)
-    assert any(remark.startswith("of 3 units") and "another club" in remark for remark in said)
     last = clubs.filter(pl.col("season") == 2011)
     assert any("typical" in remark for remark in said_about(last, fit, None))
     assert not any("typical" in remark for remark in said_about(last, fit, DRIFT) + said_about(clubs, fit, None))

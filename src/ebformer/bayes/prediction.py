@@ -29,8 +29,8 @@ from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, ConjugatePrior
 from ebformer.tally import Tally
 
-MANY_ATOMS = 64
-"""Beyond so many atoms, distribution functions are summed over nodes where these are fewer."""
+MANY_ATOMS, FEW_NODES = 64, 8
+"""Beyond so many atoms, distribution functions are summed over nodes where these are fewer; no unit has so few."""
 
 
 def predictive(
@@ -94,11 +94,11 @@ class PredictiveMixture(Predictive):
     after: DiscretePosterior
     future: Floats
 
-    @property
+    @cached_property
     def mean(self) -> Floats:
         return np.asarray((self.after.weights * self._by_atom(self.channel.mean)).sum(axis=-1))
 
-    @property
+    @cached_property
     def variance(self) -> Floats:
         mean = self._by_atom(self.channel.mean)
         within = self._by_atom(self.channel.variance)
@@ -130,7 +130,8 @@ class PredictiveMixture(Predictive):
         # Units share counts and what will be known of them: the channel is asked for each pair once.
         first, which = distinct_rows(at.ravel(), future.ravel())
         atoms = self.after.atoms
-        if at.size and atoms.size > MANY_ATOMS and first.size * atoms.size > self._nodes.theta.size * at.shape[-1]:
+        asked = first.size * atoms.size
+        if atoms.size > MANY_ATOMS and asked > FEW_NODES * at.size and asked > self._nodes.theta.size * at.shape[-1]:
             return self._cdf_on_nodes(at)
         below = self.channel.cdf(at.flat[first][:, None], atoms, future.flat[first][:, None])
         shown = below[which].reshape(*at.shape, below.shape[-1])
@@ -163,7 +164,7 @@ class WholeMixture(PredictiveMixture):
         return on_whole_numbers(inside, y)
 
     def quantile(self, q: ArrayLike) -> NDArray[np.int64]:
-        return whole_quantile(self._cdf, below_one(q), self.mean, self.variance)
+        return whole_quantile(self._cdf, below_one(q), self)
 
 
 class ContinuousMixture(PredictiveMixture):

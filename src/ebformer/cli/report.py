@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file")
 @options.columns
+@options.look
 @options.fitting
 @options.questions
 @options.label

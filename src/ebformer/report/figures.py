@@ -184,6 +184,8 @@ class Figures:
             meanings.append(("still", f"if no {columns.channel.words.theta} moved"))
             thetas = columns.channel.words.thetas
             caption += f" Grey, without drift: {thetas} move, and so the next look is closer to the mean."
+        if self.table.learnt is not None:
+            caption = " ".join([caption, *self.table.learnt.sentences(columns.channel)])
         drawn = pictures.lines(entries, next_look, "Predicted next observations", meanings)
         return Figure("prediction", "What comes next", drawn, caption)
 

@@ -117,7 +117,8 @@ class Page:
         if self.answer.method == "mle":
             return f"its own {columns.channel.words.x} alone"
         units = "all units" if columns.group is None else f"all units of its {columns.group}"
-        return f"{units} together: noisy extremes move towards what the other units make plausible"
+        earlier = "" if columns.history is None else ", and what was seen of it earlier"
+        return f"{units} together{earlier}: noisy extremes move towards what the other units make plausible"
 
     def _warnings(self) -> list[str]:
         told = [*self.table.remarks, *self.table.departures]

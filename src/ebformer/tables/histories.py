@@ -16,7 +16,7 @@ from ebformer.estimators.base import Estimator
 from ebformer.looks import Looks
 from ebformer.plural import counted
 from ebformer.tables.columns import Columns
-from ebformer.tables.observations import Floats, Source, numbered
+from ebformer.tables.observations import Floats, Source
 
 HISTORY = "ebformer_history"
 """The column that numbers histories while a table is answered."""
@@ -45,19 +45,20 @@ class Histories:
 def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histories, list[str]]:
     """The units of the last look with the number of their history, a row each, and what there is to say about it.
 
-    Rows of one unit (and group) in one look are added up. Looks follow each other by number where all are numbers, and
-    else by name, as dates do that begin with the year.
+    Rows of one unit (and group) in one look are added up. What was seen earlier belongs to the unit, in whichever group
+    it was then. Looks follow each other by number where all are numbers, and else by name, as dates do that begin with
+    the year.
     """
-    look, names = columns.look, [name for name in columns.by if name != columns.look]  # the unit comes first
-    added, columns = source.of_units(columns), columns.of_units
+    look, unit_column = columns.look, columns.unit
     assert look is not None
-    assert isinstance(columns.known, str)
-    rows = added.arrays()
-    order, at = _in_order(rows[look])
-    who, *others = (numbered(np.array([str(each) for each in rows[by]], dtype=object)) for by in names)
-    first, unit = distinct_rows(who, *others)
-    x, known = np.full((2, first.size, order.size), np.nan)
-    x[unit, at], known[unit, at] = (np.asarray(rows[name], dtype=np.float64) for name in (columns.x, columns.known))
+    assert unit_column is not None
+    added, whole = source.of_units(columns), source.of_units(replace(columns, group=None, future=None))
+    columns = columns.of_units
+    rows, looks = added.arrays(), whole.arrays()
+    order, at = _in_order(looks[look])
+    names, who = np.unique([str(each) for each in looks[unit_column]], return_inverse=True)
+    x, known = np.full((2, names.size, order.size), np.nan)
+    x[who, at], known[who, at] = (np.asarray(looks[name], dtype=np.float64) for name in (columns.x, str(columns.known)))
     seen = np.isfinite(x) & np.isfinite(known)
     x, known = np.where(seen, x, np.nan), np.where(seen, known, np.nan)
     pairs = []
@@ -66,19 +67,15 @@ def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histo
         if both.any():
             ends = x[both, then], x[both, then + 1], known[both, then], known[both, then + 1]
             pairs.append(Looks.of(*ends, channel=columns.channel))
-    here = np.flatnonzero(at == order.size - 1)
-    before = unit[here]
-    kinds, number = distinct_rows(np.zeros(here.size), *x[before, :-1].T, *known[before, :-1].T)
-    histories = Histories(x[before, :-1][kinds], known[before, :-1][kinds], pairs)
+    here = np.flatnonzero(_in_order(rows[look])[1] == order.size - 1)
+    unit = np.searchsorted(names, [str(rows[unit_column][row]) for row in here])
+    kinds, number = distinct_rows(np.zeros(here.size), *x[unit, :-1].T, *known[unit, :-1].T)
+    histories = Histories(x[unit, :-1][kinds], known[unit, :-1][kinds], pairs)
     last = {name: entries[here] for name, entries in rows.items()} | {HISTORY: number}
-    assert who is not None
-    gone = np.unique(who).size - np.unique(who[here]).size
+    gone = names.size - np.unique(unit).size
     were, are = ("was", "is") if gone == 1 else ("were", "are")
     left_out = f"{counted(gone, 'unit')} {were} not seen in the last look, {order[-1]}, and {are} left out"
     said = [left_out] if gone else []
-    elsewhere = np.unique(who[np.isin(who, who[here]) & ~np.isin(unit, before)]).size
-    if elsewhere:
-        said.append(f"of {counted(elsewhere, 'unit')}, looks in another {columns.group} than in the last are left out")
     return added.made_of(last), replace(columns, history=HISTORY), histories, said
 
 
