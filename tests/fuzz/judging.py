@@ -36,7 +36,7 @@ class Fault(AssertionError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """`kind` is answered, refused or one of `FAULTS`; `what` tells more."""
+    """`kind` is answered, refused or one of `FAULTS`; `what` tells more; `seconds` are of processor time."""
 
     kind: str
     what: str = ""
@@ -49,9 +49,9 @@ class Outcome:
 
 def judged(run: Callable[[Any], None], case: Any) -> Outcome:
     """Run a case to its end, or for as long as our patience lasts."""
-    start = time.monotonic()
+    start = time.process_time()
     kind, what = _run(run, case)
-    return Outcome(kind, what, time.monotonic() - start)
+    return Outcome(kind, what, time.process_time() - start)
 
 
 def _run(run: Callable[[Any], None], case: Any) -> tuple[str, str]:
