@@ -125,8 +125,11 @@ class TableFile:
 
 
 @contextmanager
-def open_table(path: str) -> Iterator[TableFile]:
-    """Open a file, a pipe, or standard input for `-`, whatever its format; errors are sentences about this file."""
+def open_table(path: str, output: str = "-") -> Iterator[TableFile]:
+    """Open a file, a pipe, or standard input for `-`, whatever its format; errors are sentences about this file.
+
+    DuckDB opens this file and what lies in the folders of the `output` and of its own spills, and nothing else.
+    """
     if path == "-" and sys.stdin is None:
         raise InputError("standard input is closed: give a file, or a table through a pipe")
     with tempfile.TemporaryDirectory(prefix="ebformer-") as folder:
@@ -141,13 +144,12 @@ def open_table(path: str) -> Iterator[TableFile]:
         with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": folder}) as connection:
             with suppress(duckdb.CatalogException):  # before DuckDB 2 no threads wrote in the background
                 connection.execute("SET async_threads = 0")  # interrupted, they may wait for each other for ever
-            # No extension is fetched or loaded: nothing speaks http or s3, and what is named here is all it opens.
-            connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
             connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             # Rows stay on the streaming side of the join, whatever the optimiser thinks of their number.
             connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+            lock(connection, [path], [folder] if output == "-" else [folder, os.path.dirname(os.path.realpath(output))])
             try:
-                yield _opened(connection, path, name)
+                yield _opened(connection, os.path.abspath(path), name)
             except duckdb.IOException as error:
                 raise InputError(f"{name}: {first_line(error)}") from error
             except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
@@ -158,6 +160,15 @@ def open_table(path: str) -> Iterator[TableFile]:
                 if "interrupt" in str(error).lower():  # what DuckDB makes of Ctrl-C
                     raise KeyboardInterrupt from error
                 raise InputError(f"{name} cannot be read, it seems to be damaged: {first_line(error)}") from error
+
+
+def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[str], folders: Sequence[str] = ()) -> None:
+    """Nothing but these is opened from now on, no extension is fetched or loaded, and nothing can undo it."""
+    paths = [name for path in map(os.path.abspath, files) for name in (path, glob.escape(path))]
+    allowed = (f"[{', '.join(map(literal, names))}]" for names in (paths, folders))
+    connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
+    connection.execute("SET allowed_paths = {}; SET allowed_directories = {}".format(*allowed))
+    connection.execute("SET enable_external_access = false")
 
 
 def check_input(path: str) -> None:
@@ -203,7 +214,7 @@ def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> Tabl
     # The columns are those of the file: from a folder like year=2024 DuckDB would add or replace one.
     file = f"{literal(glob.escape(path))}, hive_partitioning = false"
     if magic == b"PAR1":
-        table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({file})"))
+        table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({file})"), connection=connection)
         return TableFile(connection, table, table.names, Format(None))
     gzipped = magic[:2] == b"\x1f\x8b"
     header, delimiter = read_header(path, name, gzipped)
@@ -214,9 +225,9 @@ def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> Tabl
         f"compression = '{'gzip' if gzipped else 'none'}', columns = {{{columns}}})"
     )
     if delimiter != ";":
-        return TableFile(connection, DuckTable(rows), header, Format(delimiter, gzipped))
+        return TableFile(connection, DuckTable(rows, connection=connection), header, Format(delimiter, gzipped))
     commas, unclear = decimal_marks(DuckTable(rows))
     if commas:
         read = ", ".join(f"{with_mark(column, ',', '.')} AS {quoted(column)}" for column in commas)
         rows = DuckTable(rows).ask(f"SELECT * REPLACE ({read}) FROM ebformer_given")
-    return TableFile(connection, DuckTable(rows, unclear), header, Format(delimiter, gzipped), commas)
+    return TableFile(connection, DuckTable(rows, unclear, connection), header, Format(delimiter, gzipped), commas)
