@@ -8,10 +8,14 @@ from scipy import stats
 
 from ebformer.bayes.marginal import log_marginal, posterior
 from ebformer.bayes.prediction import predictive
+from ebformer.channels import channel_named
+from ebformer.channels.base import Channel
 from ebformer.channels.gamma_prior import GammaPrior
+from ebformer.distributions import whole_quantile
 from ebformer.errors import InputError
 from ebformer.prior import Prior
 
+POISSON, BINOMIAL, NORMAL = map(channel_named, ("poisson", "binomial", "normal"))
 PRIORS = [Prior([0.2, 3.0, 9.0], [0.5, 0.3, 0.2]), GammaPrior(2.0, 0.7)]
 
 
@@ -111,6 +115,63 @@ def test_many_units_are_answered_as_each_would_be_alone(prior: Prior | GammaPrio
 def test_no_count_is_certain_to_be_enough(prior: Prior | GammaPrior) -> None:
     with pytest.raises(InputError, match="level of a quantile is 1"):
         predictive(prior, 1).quantile(1.0)
+
+
+def wide(channel: Channel, kind: str) -> Prior:
+    """Far more atoms than the noise can tell apart: evenly spread, or nearly all in a narrow peak and some far away."""
+    if channel.name == "normal":
+        atoms = np.linspace(-30.0, 30.0, 4001)
+    else:
+        atoms = channel.at_coordinate(np.linspace(0.0, 3.1 if channel.name == "binomial" else 12.0, 4001))
+    peak = np.exp(-0.5 * ((np.arange(4001) - 700) / 9.0) ** 2)
+    weights = np.ones(4001) if kind == "even" else peak + 1e-6
+    return Prior(atoms, weights / weights.sum())
+
+
+@pytest.mark.parametrize("kind", ["even", "peak"])
+@pytest.mark.parametrize(
+    ("channel", "x", "known", "future"),
+    [
+        (POISSON, [0, 3, 40, 3], [1.0, 0.1, 2.0, 50.0], [0.01, 1.0, 7.0, 300.0]),
+        (BINOMIAL, [0, 3, 140, 3], [1, 10, 200, 5000], [1, 7, 90, 4000]),
+        (NORMAL, [0.0, -8.0, 12.0, 0.1], [1.0, 0.2, 9.0, 30.0], [0.01, 1.0, 20.0, 400.0]),
+    ],
+)
+def test_a_wide_grid_is_summed_to_all_digits(
+    kind: str, channel: Channel, x: list[float], known: list[float], future: list[float]
+) -> None:
+    prior, f = wide(channel, kind), np.array(future)
+    after, ahead = posterior(prior, x, known, channel=channel), predictive(prior, x, known, f, channel=channel)
+    levels = np.array([1e-6, 0.05, 0.5, 0.95, 1 - 1e-6])
+    found = ahead.quantile(levels)
+    for y, step in ((found, 0), (found - 1, 1)):
+        below = channel.cdf(y[..., None], prior.atoms, f[:, None, None])
+        summed = np.einsum("uqk,uk->uq", below, after.weights)
+        assert np.stack([ahead.cdf(at)[unit] for unit, at in enumerate(y)]) == pytest.approx(summed, abs=1e-12)
+        if channel.name != "normal":
+            assert np.all(summed < levels if step else summed >= levels)
+        elif not step:
+            assert summed == pytest.approx(np.broadcast_to(levels, summed.shape), abs=1e-12)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 9)), min_size=1, max_size=6),
+    st.lists(st.floats(0, 1 - 1e-9), min_size=1, max_size=3),
+)
+def test_quantiles_of_any_law_are_found_from_its_moments(law: list[tuple[int, int]], q: list[float]) -> None:
+    places, weights = np.array(law, dtype=np.float64).T
+    weights, levels = weights / weights.sum(), np.array(q)
+
+    def cdf(y: np.ndarray) -> np.ndarray:
+        return np.asarray(((places <= y[..., None]) * weights).sum(axis=-1))
+
+    mean = weights @ places
+    found = whole_quantile(cdf, levels, mean, weights @ (places - mean) ** 2)
+    order = np.argsort(places)
+    total = np.cumsum(weights[order])
+    near = np.abs(total[:, None] - levels).min(axis=0) < 1e-12
+    expected = places[order][np.minimum(np.searchsorted(total, levels), len(places) - 1)]
+    assert np.where(near | (levels == 0), 0, found).tolist() == np.where(near | (levels == 0), 0, expected).tolist()
 
 
 @pytest.mark.parametrize(

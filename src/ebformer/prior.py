@@ -149,6 +149,52 @@ class GridPrior(Prior):
         return hash((super().__hash__(), self.channel))
 
 
+class UncertainPrior(GridPrior):
+    """A prior on a grid that is itself uncertain: any of a few versions of it, all equally likely.
+
+    `versions` [h, k] are the weights of each; `weights` are their mean, the prior of a unit that was not in the table.
+    The table spoke for all of them, so the posterior of one of its units is the mean of its posteriors under each.
+
+    >>> UncertainPrior([0.0, 1.0, 4.0], [[0.2, 0.5, 0.3], [0.4, 0.5, 0.1]]).weights.round(6).tolist()
+    [0.3, 0.5, 0.2]
+    """
+
+    versions: NDArray[np.float64]
+
+    def __init__(self, atoms: ArrayLike, versions: ArrayLike, channel: Channel = POISSON) -> None:
+        a, each = np.asarray(atoms, dtype=np.float64), np.array(versions, dtype=np.float64)
+        if a.ndim != 1 or each.shape[1:] != a.shape or not np.all(each > 0) or np.ptp(each.sum(axis=1)) > 1e-6:
+            raise InputError("versions of a prior are rows of positive weights, one for each atom, with one sum")
+        if not np.all(a[1:] > a[:-1]):
+            a, cell = np.unique(a, return_inverse=True)
+            each = np.stack([np.bincount(cell, weights=row) for row in each])
+        super().__init__(a, each.mean(axis=0), channel)
+        each.flags.writeable = False
+        object.__setattr__(self, "versions", each)
+
+    def averaged(self, weights: Floats) -> Floats:
+        """Posterior weights [..., k] under the mean of the versions become the mean of those under each."""
+        relative = self.versions / self.weights
+        return np.asarray(weights * ((1.0 / (weights @ relative.T)) @ relative / len(relative)))
+
+    def reweighted(self, weights: ArrayLike) -> GridPrior:  # type: ignore[override]
+        """A prior that is not uncertain any more."""
+        return GridPrior(self.atoms, weights, self.channel)
+
+    def _with_atoms(self, atoms: Floats) -> Self:
+        return type(self)(atoms, self.versions, self.channel)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, UncertainPrior)
+            and super().__eq__(other)
+            and np.array_equal(self.versions, other.versions)
+        )
+
+    def __hash__(self) -> int:
+        return hash((super().__hash__(), self.versions.tobytes()))
+
+
 class ConjugatePrior(ABC):
     """A prior whose posteriors are of its own family, with closed forms for all that `bayes` asks of it.
 

@@ -22,7 +22,7 @@ from ebformer.channels.base import Channel
 from ebformer.channels.mixed_prior import ConjugateMixture, MixedPrior
 from ebformer.distributions import Floats, Posterior, Predictive
 from ebformer.errors import InputError, KnownError, NoPriorError, WeightsError
-from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
+from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior, UncertainPrior
 from ebformer.saved import finite, read_json, vector, whole
 from ebformer.tally import Tally
 
@@ -390,6 +390,8 @@ class BayesRule(Rule):
             return {"mixed": self.mixing.parameters()}
         if isinstance(self.mixing, ConjugatePrior):
             return {self.mixing.name: self.mixing.parameters()}
+        if isinstance(self.mixing, UncertainPrior):
+            return {"versions": {"atoms": self.mixing.atoms.tolist(), "weights": self.mixing.versions.tolist()}}
         found = {"atoms": self.mixing.atoms.tolist(), "weights": self.mixing.weights.tolist()}
         return {"grid": found} if isinstance(self.mixing, GridPrior) else found
 
@@ -409,6 +411,10 @@ class BayesRule(Rule):
             if not (bool(np.all(weights >= 0)) and abs(float(weights.sum()) - 1.0) < 1e-6):
                 raise ValueError("weights that do not add up to 1")
             mixing = kind(of.conjugate_prior(**vectors), weights)
+        elif "versions" in content:
+            atoms, weights = content["versions"]["atoms"], content["versions"]["weights"]
+            rows = np.stack([vector(row, 0.0, np.inf) for row in weights])
+            mixing = UncertainPrior(vector(atoms, -np.inf, np.inf), rows, of)
         elif "grid" in content:
             mixing = GridPrior(*_atoms(content["grid"]), of)
         else:

@@ -18,7 +18,7 @@ from ebformer.networks.grid import Grid, Likelihood, relative_likelihood, stride
 from ebformer.networks.priorformer import PriorformerNetwork, smoothed
 from ebformer.networks.priorformer_block import QUERIES, PriorformerBlock, PriorformerConfig
 from ebformer.networks.weights import Weights, load, save
-from ebformer.prior import Prior
+from ebformer.prior import UncertainPrior
 from ebformer.tally import Tally
 
 CONFIG = PriorformerConfig(blocks=2, width=16, em_steps=6)
@@ -263,7 +263,7 @@ def test_many_distinct_effects_are_read_in_bins_and_answered_as_they_are() -> No
     exactly = PriorformerNetwork(zoo.load("priorformer"))
     x, known, origin, scale = tally.channel.reduced(tally.x, tally.known, tally.multiplicity)
     on = Grid.of(tally.channel, x, known, tally.multiplicity)
-    prior = Prior(origin + scale * on.theta, exactly.read(on, x, known, tally.multiplicity))
+    prior = UncertainPrior(origin + scale * on.theta, exactly.read(on, x, known, tally.multiplicity), tally.channel)
     difference = binned - bayes_rule(prior, tally.x, se=tally.known)
     regret = np.mean((binned - bayes_rule(NormalPrior(0.0, 2.0), tally.x, se=tally.known)) ** 2)
     assert np.mean(difference**2) < 0.2 * regret

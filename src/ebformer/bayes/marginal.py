@@ -16,7 +16,7 @@ from ebformer.channels.base import Channel
 from ebformer.channels.mixed_prior import MixedPrior
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior
 from ebformer.errors import InputError
-from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
+from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior, UncertainPrior
 
 ENTRIES = 2**21
 """Observations are weighed against all atoms in blocks of this many numbers, which bounds the memory."""
@@ -227,4 +227,4 @@ def _weights(prior: Prior, channel: Channel, x: Floats, known: Floats) -> Floats
         log_w = np.where(impossible, np.where(nearest, 0.0, -np.inf), log_w)
     w = np.exp(log_w - np.where(impossible, 0.0, peak))
     w /= w.sum(axis=-1, keepdims=True)
-    return np.asarray(w)
+    return prior.averaged(w) if isinstance(prior, UncertainPrior) else np.asarray(w)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ebformer.bayes.marginal import admitted, check_known, in_blocks, observations, posterior
+from ebformer.bayes.nodes import Nodes, nodes
 from ebformer.binning import distinct_rows
 from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
@@ -28,8 +29,8 @@ from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, ConjugatePrior
 from ebformer.tally import Tally
 
-MANY_ATOMS, UNLIKELY = 256, 1e-17
-"""From so many atoms on, those of the tails with less probability than this are left out of distribution functions."""
+MANY_ATOMS = 64
+"""Beyond so many atoms, distribution functions are summed over nodes where these are fewer."""
 
 
 def predictive(
@@ -125,33 +126,27 @@ class PredictiveMixture(Predictive):
 
     def _cdf(self, y: Floats) -> Floats:
         """At y, x.shape + (q,) or (q,): x.shape + (q,)."""
-        if self.after.atoms.size >= MANY_ATOMS:
-            return self._cdf_of_likely(y)
         at, future = np.broadcast_arrays(y, self.future[..., None])
         # Units share counts and what will be known of them: the channel is asked for each pair once.
         first, which = distinct_rows(at.ravel(), future.ravel())
-        below = self.channel.cdf(at.flat[first][:, None], self.after.atoms, future.flat[first][:, None])
+        atoms = self.after.atoms
+        if at.size and atoms.size > MANY_ATOMS and first.size * atoms.size > self._nodes.theta.size * at.shape[-1]:
+            return self._cdf_on_nodes(at)
+        below = self.channel.cdf(at.flat[first][:, None], atoms, future.flat[first][:, None])
         shown = below[which].reshape(*at.shape, below.shape[-1])
         return np.asarray(np.einsum("...qk,...k->...q", shown, self.after.weights))
 
-    def _cdf_of_likely(self, y: Floats) -> Floats:
-        """The same, of every unit by its own atoms."""
-        atoms, weights = self._likely
-        below = self.channel.cdf(y[..., None], atoms[..., None, :], self.future[..., None, None])
-        return np.asarray((below * weights[..., None, :]).sum(axis=-1))
+    def _cdf_on_nodes(self, y: Floats) -> Floats:
+        """The same, of every unit by its own nodes."""
+        theta, weight, unit, first = self._nodes
+        at, future = y.reshape(-1, y.shape[-1])[unit], self.future.reshape(-1)[unit]
+        below = self.channel.cdf(at, theta[:, None], future[:, None])
+        found = np.add.reduceat(below * weight[:, None], first, axis=0)
+        return np.clip(found, 0.0, 1.0).reshape(y.shape)
 
     @cached_property
-    def _likely(self) -> tuple[Floats, Floats]:
-        """The atoms of each unit, x.shape + (w,), between two tails of next to no probability, and their weights.
-
-        On a wide grid these are a few hundred of many thousands.
-        """
-        atoms, weights = self.after.atoms, self.after.weights
-        first = (np.cumsum(weights, axis=-1) < UNLIKELY).sum(axis=-1)
-        last = atoms.size - (np.cumsum(weights[..., ::-1], axis=-1) < UNLIKELY).sum(axis=-1)
-        width = max(int((last - first).max(initial=1)), 1)
-        at = np.minimum(first, atoms.size - width)[..., None] + np.arange(width)
-        return atoms[at], np.take_along_axis(weights, at, axis=-1)
+    def _nodes(self) -> Nodes:
+        return nodes(self.channel, self.after, self.future)
 
 
 class WholeMixture(PredictiveMixture):
@@ -168,7 +163,7 @@ class WholeMixture(PredictiveMixture):
         return on_whole_numbers(inside, y)
 
     def quantile(self, q: ArrayLike) -> NDArray[np.int64]:
-        return whole_quantile(self._cdf, below_one(q), self.future.shape)
+        return whole_quantile(self._cdf, below_one(q), self.mean, self.variance)
 
 
 class ContinuousMixture(PredictiveMixture):

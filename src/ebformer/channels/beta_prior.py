@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, betaincc, betaincinv
+from scipy.special import betainc, betaincinv
 
-from ebformer.channels.binomial import Binomial
+from ebformer.channels.binomial import Binomial, beta_above
 from ebformer.channels.closed_forms import ClosedFormPosterior, WholeClosedForm
 from ebformer.channels.poisson import log_peak
 from ebformer.distributions import (
@@ -120,9 +120,7 @@ class BetaPosterior(ClosedFormPosterior):
         return cls(size * mean, size * (1.0 - mean))
 
     def survival(self, theta: Floats) -> Floats:
-        # betaincc takes ten times as long, and is needed where 1 - below has no digits.
-        above = np.asarray(1.0 - self.below(theta))
-        return np.asarray(betaincc(self.a, self.b, np.clip(theta, 0.0, 1.0), out=above, where=above < 0.1))
+        return beta_above(self.a, self.b, np.clip(theta, 0.0, 1.0))
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         check_draws(n, rng)
@@ -237,5 +235,7 @@ def beta_exceeds(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
     # The density in u, up to a factor: theta^p (1 - theta)^q over sqrt(theta (1 - theta)).
     log_density = (p - 0.5) * np.log(theta) + (q - 0.5) * np.log1p(-theta)
     density = np.where(inside, WEIGHTS * np.exp(log_density - np.max(log_density, axis=1, keepdims=True)), 0.0)
-    below = np.where(swap, betaincc(r, s, theta), betainc(r, s, theta))
+    below, first = np.empty_like(theta), swap[:, 0]
+    below[first] = beta_above(r[first], s[first], theta[first])
+    below[~first] = betainc(r[~first], s[~first], theta[~first])
     return np.asarray((density * below).sum(axis=1) / density.sum(axis=1))

@@ -92,4 +92,4 @@ class WholeClosedForm(ClosedFormPredictive):
 
     def quantile(self, q: ArrayLike) -> NDArray[np.int64]:
         one = self.facing(np.zeros(1))
-        return whole_quantile(one.below, below_one(q), self.parameters()[0].shape)
+        return whole_quantile(one.below, below_one(q), *np.broadcast_arrays(self.mean, self.variance))

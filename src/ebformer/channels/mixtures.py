@@ -118,7 +118,7 @@ class MixedPredictive(Predictive):
         return self._below(at.reshape(-1)).reshape(self._units + at.shape)
 
     def quantile(self, q: ArrayLike) -> NDArray[Any]:
-        return whole_quantile(self._below, below_one(q), self._units)
+        return whole_quantile(self._below, below_one(q), *mean_and_variance(self.parts, self.weights))
 
     @property
     def _units(self) -> tuple[int, ...]:

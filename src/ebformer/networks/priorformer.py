@@ -41,10 +41,11 @@ from ebformer.networks.em_track import (
     em_factor,
 )
 from ebformer.networks.grid import SPACING, Grid, Likelihood
+from ebformer.networks.prior_uncertainty import versions
 from ebformer.networks.priorformer_block import PriorformerBlock, PriorformerConfig
 from ebformer.networks.rare import at_an_end, mean_in_agreement
 from ebformer.networks.weights import Weights
-from ebformer.prior import GridPrior
+from ebformer.prior import GridPrior, UncertainPrior
 from ebformer.tally import Tally
 
 Array = NDArray[Any]
@@ -115,15 +116,14 @@ class PriorformerNetwork:
                 f"these {channel.words.xs} spread over {SPACING * PER_CELL * (grid.last - grid.first):,.0f} deviations "
                 f"of their noise, too wide a range for priorformer: take {channel.conjugate}"
             )
-        weights = self.read(grid, x, known, count)
-        theta, weights = spread(grid, weights, points=2 if tally.n <= FINER else 4)
+        theta, each = spread(grid, self.read(grid, x, known, count), points=2 if tally.n <= FINER else 4)
         if channel.whole:
             typical = float(known @ count) / tally.n
-            scale *= mean_in_agreement(typical * float(weights @ theta), x, count)
-        return GridPrior(origin + scale * theta, weights, channel)
+            scale *= mean_in_agreement(typical * float(each.mean(axis=0) @ theta), x, count)
+        return UncertainPrior(origin + scale * theta, each, channel)
 
     def read(self, grid: Grid, x: Array, known: Array, count: Array) -> Array:
-        """The weights that the network gives the atoms of a grid."""
+        """The weights that the network gives the atoms of a grid, in the versions that it cannot tell apart: [h, a]."""
         order, n = Likelihood.order(grid, x, known), float(count.sum())
         likelihood = Likelihood.of(grid, x[order], known[order], self.dtype)
         share: Array = (count[order] / n).astype(self.dtype)
@@ -134,7 +134,9 @@ class PriorformerNetwork:
             other = self.answers(likelihood.reflected, share, n, grid.reflected_edges(), *turned)[-1]
             answer = (answer + np.exp(other[::-1].astype(np.float64))) / 2.0
         weights = smoothed(grid, answer, n)
-        return polished(likelihood, share, n, weights) if n > MANY else weights
+        if n > MANY:
+            weights = polished(likelihood, share, n, weights)
+        return versions(grid, likelihood, count[order], weights)
 
     def start(self, grid: Grid, likelihood: Likelihood, share: Array, n: float) -> Start:
         """Where both tracks begin, and what EM reaches beside every block."""
@@ -253,12 +255,12 @@ def smoothed(grid: Grid, weights: Array, n: float) -> Array:
 
 
 def spread(grid: Grid, weights: Array, points: int) -> tuple[Array, Array]:
-    """The weight of every atom shared by points that lie evenly on its part of the grid; the ends of the domain stay.
+    """The weight of every atom, [..., a], shared by points that lie evenly on its part of the grid, but at the ends.
 
     An atom stands for the thetas around it. Taken for a point, it would make a theta that is nearly its own look like
     one beyond it, so that intervals cover too little. The estimates hardly notice.
     """
-    return grid.atoms(points)[1], np.repeat(weights / points, points)
+    return grid.atoms(points)[1], np.repeat(weights / points, points, axis=-1)
 
 
 def polished(likelihood: Likelihood, share: Array, n: float, weights: Array) -> Array:

@@ -1,0 +1,57 @@
+"""Versions of a prior that its table cannot tell apart: how unsure an answer of a network is of itself.
+
+An answer is one prior, and few units know little of it. Its place and its spread are tilted, p_j exp(a z_j + b z_j^2),
+by as much as the data leave open: (a, b) is Gaussian around 0, with the precision that the units have by Fisher's
+information plus what the network knew before it saw them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebformer.networks.grid import Grid, Likelihood
+
+Array = NDArray[Any]
+
+KNOWN_BEFORE = 20.0
+"""Precision of both tilts before any unit is seen."""
+LEAST_SPREAD, FARTHEST = 0.4, 4.0
+"""z is measured in deviations of the prior, widened by so many of the noise, and goes up to so many of these."""
+
+
+def versions(grid: Grid, likelihood: Likelihood, count: Array, weights: Array) -> Array:
+    """Four priors [4, a], equally likely, whose tilts have mean 0 and the covariance that the data leave open.
+
+    `count` are the units that showed each observation of the likelihood, `weights` those of the atoms.
+    """
+    tilts = centred_tilts(grid, weights)
+    wide = likelihood.in_double
+    score = wide.marginal(weights * tilts) / wide.marginal(weights)
+    left_open = np.linalg.inv((score * count) @ score.T + KNOWN_BEFORE * np.eye(2))
+    steps = np.sqrt(2.0) * square_root(left_open)
+    logs = np.log(weights) + np.concatenate([steps, -steps]) @ tilts
+    found = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def centred_tilts(grid: Grid, weights: Array) -> Array:
+    """z and its square at every atom, less their means: [2, a]."""
+    v = grid.v_of(grid.theta)
+    mean = weights @ v
+    spread = np.sqrt(weights @ (v - mean) ** 2 + LEAST_SPREAD**2)
+    z = np.clip((v - mean) / spread, -FARTHEST, FARTHEST)
+    tilts = np.stack([z, z * z])
+    return np.asarray(tilts - (tilts @ weights)[:, None])
+
+
+def square_root(matrix: Array) -> Array:
+    """The symmetric root of a positive definite matrix [2, 2], by Cayley and Hamilton.
+
+    >>> square_root(np.array([[5.0, 4.0], [4.0, 5.0]])).round(9).tolist()
+    [[2.0, 1.0], [1.0, 2.0]]
+    """
+    root = np.sqrt(np.linalg.det(matrix))
+    return np.asarray((matrix + root * np.eye(2)) / np.sqrt(np.trace(matrix) + 2.0 * root))
