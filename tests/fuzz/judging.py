@@ -17,6 +17,8 @@ from ebformer.errors import LONGEST, EbformerError
 
 PATIENCE = 20.0
 """Seconds of processor time after which a call hangs; on a busy machine it may wait for fifteen times as long."""
+GENEROUS = 10 * PATIENCE
+"""The same for tests, which have to say the same on a slow machine: what hung once hung for ever or for minutes."""
 LEVEL = 0.999
 """Of the interval that has to hold the estimate."""
 FAULTS = ("traceback", "hang", "nan", "outside", "wordy")
@@ -47,16 +49,16 @@ class Outcome:
         return self.kind in FAULTS
 
 
-def judged(run: Callable[[Any], None], case: Any) -> Outcome:
+def judged(run: Callable[[Any], None], case: Any, seconds: float = PATIENCE) -> Outcome:
     """Run a case to its end, or for as long as our patience lasts."""
     start = time.process_time()
-    kind, what = _run(run, case)
+    kind, what = _run(run, case, seconds)
     return Outcome(kind, what, time.process_time() - start)
 
 
-def _run(run: Callable[[Any], None], case: Any) -> tuple[str, str]:
+def _run(run: Callable[[Any], None], case: Any, seconds: float) -> tuple[str, str]:
     try:
-        with warnings.catch_warnings(), patience():
+        with warnings.catch_warnings(), patience(seconds):
             warnings.simplefilter("ignore")
             run(case)
     except Fault as fault:
@@ -64,7 +66,7 @@ def _run(run: Callable[[Any], None], case: Any) -> tuple[str, str]:
     except EbformerError as error:
         return refusal(str(error))
     except Hang:
-        return "hang", f"more than {PATIENCE:.0f} s"
+        return "hang", f"more than {seconds:.0f} s"
     except Exception as error:  # whatever it is, it is what we look for
         last = error.__traceback__
         while last is not None and last.tb_next is not None:
@@ -81,11 +83,11 @@ def refusal(sentence: str) -> tuple[str, str]:
 
 
 @contextmanager
-def patience() -> Iterator[None]:
+def patience(most: float) -> Iterator[None]:
     def give_up(*_: object) -> None:
         raise Hang
 
-    clocks = ((signal.SIGPROF, signal.ITIMER_PROF, PATIENCE), (signal.SIGALRM, signal.ITIMER_REAL, 15 * PATIENCE))
+    clocks = ((signal.SIGPROF, signal.ITIMER_PROF, most), (signal.SIGALRM, signal.ITIMER_REAL, 15 * most))
     before = [signal.signal(number, give_up) for number, _, _ in clocks]
     for _, clock, seconds in clocks:
         signal.setitimer(clock, seconds)
