@@ -67,13 +67,15 @@ class Format:
 class TableFile:
     """An open file: its rows as a source, its header as written and its format.
 
-    `decimal_commas` are the columns whose numbers have a comma in the file and a point in the table.
+    `decimal_commas` are the columns whose numbers have a comma in the file and a point in the table; `folder` is where
+    files that nobody sees are written while it is open.
     """
 
     connection: duckdb.DuckDBPyConnection
     table: DuckTable
     header: list[str]
     format: Format
+    folder: str
     decimal_commas: tuple[str, ...] = ()
 
     def write(self, rows: duckdb.DuckDBPyRelation, path: str, columns: Columns) -> None:
@@ -85,13 +87,11 @@ class TableFile:
             with replacing(path) as partial:
                 run_interruptibly(self.connection, lambda: self._copy(rows, str(partial), to, columns))
             return
-        with tempfile.TemporaryDirectory(prefix="ebformer-") as folder:
-            whole = Path(folder) / "answers"
-            as_text = Format(self.format.delimiter or ",")
-            run_interruptibly(self.connection, lambda: self._copy(rows, str(whole), as_text, columns))
-            with whole.open("rb") as text:
-                shutil.copyfileobj(text, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+        whole, as_text = Path(self.folder) / "answers", Format(self.format.delimiter or ",")
+        run_interruptibly(self.connection, lambda: self._copy(rows, str(whole), as_text, columns))
+        with whole.open("rb") as text:
+            shutil.copyfileobj(text, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
     def titles(self, names: Sequence[str]) -> list[str]:
         """What columns are called in the file, by their names in its table; new ones are called as they are."""
@@ -111,7 +111,7 @@ class TableFile:
                     for n in names
                 ]
                 rows = DuckTable(rows).ask(f"SELECT {', '.join(cast)} FROM ebformer_given")
-            rows.write_parquet(path)
+            rows.write_parquet(path, use_tmp_file=False)  # ours takes the target's name, and is removed after a kill
             return
         # The header goes in as the first row, so that names DuckDB cannot hold (empty, repeated) survive.
         titles = ", ".join(literal(title) if title else "NULL::VARCHAR" for title in self.titles(names))
@@ -121,7 +121,9 @@ class TableFile:
             with_mark(name, ".", ",") if name in with_commas else f"{quoted(name)}::VARCHAR" for name in names
         )
         lines = DuckTable(rows).ask(f"SELECT {titles} UNION ALL SELECT {texts} FROM ebformer_given")
-        lines.write_csv(path, sep=to.delimiter, header=False, compression="gzip" if to.gzipped else "none")
+        lines.write_csv(
+            path, sep=to.delimiter, header=False, compression="gzip" if to.gzipped else "none", use_tmp_file=False
+        )
 
 
 @contextmanager
@@ -149,7 +151,7 @@ def open_table(path: str, output: str = "-") -> Iterator[TableFile]:
             connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
             lock(connection, [path], [folder] if output == "-" else [folder, os.path.dirname(os.path.realpath(output))])
             try:
-                yield _opened(connection, os.path.abspath(path), name)
+                yield _opened(connection, os.path.abspath(path), name, folder)
             except duckdb.IOException as error:
                 raise InputError(f"{name}: {first_line(error)}") from error
             except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
@@ -207,7 +209,7 @@ def check_folder(path: str) -> None:
         raise InputError(f"cannot write {path}: no permission to write in {folder}")
 
 
-def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> TableFile:
+def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str, folder: str) -> TableFile:
     with open(path, "rb") as opened:
         magic = opened.read(4)
     check_kind(magic, name)
@@ -215,7 +217,7 @@ def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> Tabl
     file = f"{literal(glob.escape(path))}, hive_partitioning = false"
     if magic == b"PAR1":
         table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({file})"), connection=connection)
-        return TableFile(connection, table, table.names, Format(None))
+        return TableFile(connection, table, table.names, Format(None), folder)
     gzipped = magic[:2] == b"\x1f\x8b"
     header, delimiter = read_header(path, name, gzipped)
     columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in distinct_names(header))
@@ -225,9 +227,11 @@ def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> Tabl
         f"compression = '{'gzip' if gzipped else 'none'}', columns = {{{columns}}})"
     )
     if delimiter != ";":
-        return TableFile(connection, DuckTable(rows, connection=connection), header, Format(delimiter, gzipped))
+        table = DuckTable(rows, connection=connection)
+        return TableFile(connection, table, header, Format(delimiter, gzipped), folder)
     commas, unclear = decimal_marks(DuckTable(rows))
     if commas:
         read = ", ".join(f"{with_mark(column, ',', '.')} AS {quoted(column)}" for column in commas)
         rows = DuckTable(rows).ask(f"SELECT * REPLACE ({read}) FROM ebformer_given")
-    return TableFile(connection, DuckTable(rows, unclear, connection), header, Format(delimiter, gzipped), commas)
+    table = DuckTable(rows, unclear, connection)
+    return TableFile(connection, table, header, Format(delimiter, gzipped), folder, commas)
