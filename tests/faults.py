@@ -1,27 +1,33 @@
 """Kill every writing command at random moments, and see that nothing is lost.
 
-    PYTHONPATH=tests python tests/faults.py --kills 100      # every command; --only estimate for one of them
+    python tests/faults.py --kills 100            # every command; --only estimate for one of them
 
 A command is run to its end once; then again and again, killed (SIGKILL, every fourth time SIGTERM) after a random part
 of the time it took. After each kill a target holds what it held before, or what a finished run writes, and never a
 part of it. After five kills the next run goes to its end: it writes what an uninterrupted run does, but for its clocks,
-and leaves no litter.
+and leaves no litter. Commands run in forks of a process that has imported what they need, so that kills meet their
+work.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import importlib
+import json
+import multiprocessing
 import os
 import random
+import runpy
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
@@ -30,12 +36,24 @@ ROWS = 50_000
 """Enough that writing is a good part of a run."""
 OLD = b"what stood here before\n"
 WEBSITE = Path(__file__).parents[1] / "website"
-EVERY_STEP = """import sys
-from ebformer.cli import main
-from ebformer.lab.pretraining import loop
-loop.train.__kwdefaults__["checkpoint_every_seconds"] = 0.0
-main(sys.argv[1:])"""
-"""`ebformer` whose training writes a checkpoint after each step, so that a kill often meets one."""
+
+
+def ebformer() -> None:
+    from ebformer.cli import main
+
+    main(sys.argv[1:])
+
+
+def train_with_checkpoints() -> None:
+    """`ebformer` whose training writes a checkpoint after each step, so that a kill often meets one."""
+    from ebformer.lab.pretraining import loop
+
+    loop.train.__kwdefaults__["checkpoint_every_seconds"] = 0.0
+    ebformer()
+
+
+def build_the_site() -> None:
+    runpy.run_path(str(WEBSITE / "build.py"))
 
 
 def content(path: Path) -> object:
@@ -66,7 +84,7 @@ class Command:
 
     arguments: tuple[str, ...]
     targets: tuple[str, ...]
-    program: tuple[str, ...] = ("-m", "ebformer")
+    program: Callable[[], None] = ebformer
     read: Callable[[Path], object] = content
     """What counts of a target; it fails on half of one."""
     resumes: bool = False
@@ -93,7 +111,7 @@ COMMANDS = {
     "train": Command(
         ("train", "smoke", "--steps", "6", "--folder", "run", "--resume"),
         ("run/state.pt",),
-        program=("-c", EVERY_STEP),
+        program=train_with_checkpoints,
         read=checkpoint,
         resumes=True,
         passes=True,
@@ -103,7 +121,7 @@ COMMANDS = {
         ("pages/index.html", "pages/index.md", "pages/fig-minimax.png", "pages/cor-regret.png"),
         resumes=True,
     ),
-    "site": Command((str(WEBSITE / "build.py"), "site"), ("site",), program=()),
+    "site": Command(("site",), ("site",), program=build_the_site),
 }
 
 
@@ -121,22 +139,38 @@ def prepare(folder: Path) -> None:
     (folder / "mkdocs.yml").write_text("site_name: three pages\n")
 
 
-def start(command: Command, folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, *command.program, *command.arguments],
-        cwd=folder,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "SOURCE_DATE_EPOCH": "0", "NO_MKDOCS_2_WARNING": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+def start(command: Command, folder: Path) -> BaseProcess:
+    """The command in a process of its own; what it says and what it imports go to files beside the folder."""
+    process = multiprocessing.get_context("fork").Process(target=child, args=(command, folder))
+    process.start()
+    return process
+
+
+def child(command: Command, folder: Path) -> None:
+    os.setsid()
+    os.chdir(folder)
+    said = os.open(f"{folder}.said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(said, 2)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.argv = ["ebformer", *command.arguments]
+    try:
+        command.program()
+    finally:
+        Path(f"{folder}.modules").write_text(json.dumps(list(sys.modules)))
 
 
 def run(command: Command, folder: Path) -> str:
     """To its end: what it complained of, or nothing."""
     process = start(command, folder)
-    _, said = process.communicate()
-    return f"fails by itself: {said.decode()[-300:]}" if process.returncode else ""
+    process.join()
+    return f"fails by itself: {Path(f'{folder}.said').read_text()[-300:]}" if process.exitcode else ""
+
+
+def import_as_it_did(folder: Path) -> None:
+    """What a command imported, so that its forks find it; no threads begin by that."""
+    for name in json.loads(Path(f"{folder}.modules").read_text()):
+        with suppress(Exception):
+            importlib.import_module(name)
 
 
 def everything(folder: Path) -> set[Path]:
@@ -182,12 +216,16 @@ def attack(name: str, kills: int, rng: random.Random) -> tuple[int, int, list[st
     """How often it was killed before its end, how often after, and what was lost."""
     command, lost, early, late = COMMANDS[name], list[str](), 0, 0
     with tempfile.TemporaryDirectory() as home:
-        folder = Path(home)
+        folder = Path(home) / "folder"
+        folder.mkdir()
         prepare(folder)
         inputs = everything(folder)
-        begun = time.monotonic()
         if said := run(command, folder):
             return 0, 0, [said]
+        import_as_it_did(folder)
+        remove(folder, everything(folder) - inputs)
+        begun = time.monotonic()
+        run(command, folder)
         took = time.monotonic() - begun
         whole = {target: command.read(folder / target) for target in command.targets}
         finished = everything(folder)
@@ -198,11 +236,11 @@ def attack(name: str, kills: int, rng: random.Random) -> tuple[int, int, list[st
             before = {target: content(folder / target) for target in command.targets if (folder / target).exists()}
             process = start(command, folder)
             time.sleep(rng.uniform(0.0, took))
-            over = process.poll() is not None
+            over = not process.is_alive()
             early, late = early + (not over), late + over
-            if not over:
-                os.killpg(process.pid, signal.SIGTERM if number % 4 == 3 else signal.SIGKILL)
-            process.communicate()
+            if not over and process.pid is not None:
+                os.kill(process.pid, signal.SIGTERM if number % 4 == 3 else signal.SIGKILL)
+            process.join()
             lost += [f"kill {number}: {fault}" for fault in faults_of(command, folder, whole, before)]
             if number % 5 < 4 and number < kills - 1:
                 continue
@@ -222,6 +260,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=list(COMMANDS))
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    os.environ |= {"OMP_NUM_THREADS": "1", "SOURCE_DATE_EPOCH": "0", "NO_MKDOCS_2_WARNING": "1"}
     failed = False
     print("| command | kills before its end | after it | lost |\n| --- | ---: | ---: | --- |", flush=True)
     for name in given.only or COMMANDS:

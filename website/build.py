@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
+
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
 
 from ebformer.atomic import replacing_folder
 
 with replacing_folder(sys.argv[1]) as partial:
-    built = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(partial)])
-    if built.returncode:
-        sys.exit(built.returncode)
+    config = load_config(strict=True, site_dir=str(partial))
+    config.plugins.on_startup(command="build", dirty=False)
+    build(config)
+    config.plugins.on_shutdown()
