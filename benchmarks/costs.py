@@ -135,7 +135,7 @@ def growth(names: list[str], largest: int) -> None:
                 held = peak(anew=True)
                 start = time.process_time()
                 ask(frame)
-                spent, held = time.process_time() - start, peak() - held
+                spent, held = time.process_time() - start, max(0, peak() - held)
                 grew = "" if before is None else f"{math.log(spent / before[1]) / math.log(size / before[0]):.2f}"
                 print(f"| {name} | {what} | {size:,} | {spent:.2f} | {held / 1000:.0f} | {grew} |", flush=True)
                 before = size, spent
