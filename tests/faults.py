@@ -242,7 +242,7 @@ def attack(name: str, kills: int, rng: random.Random) -> tuple[int, int, list[st
                 os.kill(process.pid, signal.SIGTERM if number % 4 == 3 else signal.SIGKILL)
             process.join()
             lost += [f"kill {number}: {fault}" for fault in faults_of(command, folder, whole, before)]
-            if number % 5 < 4 and number < kills - 1:
+            if number % 5 < 4 and number < kills - 1 and not (over and command.resumes):
                 continue
             if said := run(command, folder):
                 lost.append(f"kill {number}: the next run {said}")

@@ -141,10 +141,12 @@ class ConjugateMixture(MixedPrior):
         return total
 
     def _after(self, x: Floats, known: Floats) -> Floats:
-        """P(part | x), x.shape + (h,)."""
+        """P(part | x), x.shape + (h,); an x that is impossible in every part tells nothing of which it is."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.weights) + self.parts.log_marginal(x[..., None], known[..., None])
-        return np.asarray(np.exp(logs - logsumexp(logs, axis=-1, keepdims=True)))
+        total = logsumexp(logs, axis=-1, keepdims=True)
+        impossible = np.isneginf(total)
+        return np.where(impossible, self.weights, np.exp(logs - np.where(impossible, 0.0, total)))
 
     def __str__(self) -> str:
         parts = [", ".join(f"{name} {each:.4g}" for name, each in one.items()) for one in self._each()]
