@@ -41,7 +41,8 @@ def centred_tilts(grid: Grid, weights: Array) -> Array:
     """z and its square at every atom, less their means: [2, a]."""
     v = grid.v_of(grid.theta)
     mean = weights @ v
-    spread = np.sqrt(weights @ (v - mean) ** 2 + LEAST_SPREAD**2)
+    noise = min(1.0, mean - grid.low, grid.length - mean)  # there is less of it near an end of the domain
+    spread = np.sqrt(weights @ (v - mean) ** 2 + (LEAST_SPREAD * noise) ** 2)
     z = np.clip((v - mean) / spread, -FARTHEST, FARTHEST)
     tilts = np.stack([z, z * z])
     return np.asarray(tilts - (tilts @ weights)[:, None])

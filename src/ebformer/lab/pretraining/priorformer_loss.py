@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -12,7 +10,6 @@ from torch import Tensor
 from ebformer.lab.pretraining.priorformer_batches import GridBatch
 from ebformer.networks.constants import PER_CELL
 from ebformer.networks.grid import SPACING
-from ebformer.networks.prior_uncertainty import FARTHEST, KNOWN_BEFORE, LEAST_SPREAD
 
 LEAST_CELL = 1e-7
 """Less mass than this in a cell is as good as none."""
@@ -21,39 +18,19 @@ LEAST_CELL = 1e-7
 def regret(batch: GridBatch, log_weights: Tensor) -> Tensor:
     """sum_x (N(x)/n) (E_answer[theta | x] - E_G[theta | x])^2 over a typical variance of the noise: [b].
 
-    Typical is half-way, geometrically, between that of the tally and that of the batch. Answers may come in versions,
-    [b, h, a]: an estimate is the mean of theirs.
+    Typical is half-way, geometrically, between that of the tally and that of the batch.
     """
     weights = log_weights.exp()
-    estimate = ((weights * batch.theta) @ batch.likelihood) / (weights @ batch.likelihood)
-    if estimate.ndim == 3:
-        estimate = estimate.mean(1)
+    marginal = weights @ batch.likelihood
+    estimate = ((weights * batch.theta) @ batch.likelihood) / marginal
     typical = torch.sqrt(batch.variance * batch.variance.mean())
     return (batch.share * (estimate - batch.bayes).square()).sum(-1) / typical
 
 
 def answered(batch: GridBatch, log_weights: Tensor) -> Tensor:
-    """The distribution functions of theta that answers in versions [b, h, a] give the picked units: [b, PICKS, a]."""
-    mass = log_weights.exp()[:, None] * batch.likelihood.T[batch.picked][:, :, None]
-    return (mass / mass.sum(-1, keepdim=True)).mean(2).cumsum(-1)
-
-
-def versions(batch: GridBatch, log_weights: Tensor) -> Tensor:
-    """What `networks.prior_uncertainty` makes of the answers [b, a]: logarithms of four priors each, [b, 4, a]."""
-    v = torch.as_tensor(batch.grid.v_of(batch.grid.theta), dtype=torch.float32)
-    weights = log_weights.exp()
-    away = v - (weights @ v)[:, None]
-    spread = torch.sqrt((weights * away.square()).sum(-1, keepdim=True) + LEAST_SPREAD**2)
-    z = (away / spread).clamp(-FARTHEST, FARTHEST)
-    tilts = torch.stack([z, z.square()], dim=1)
-    tilts = tilts - (tilts * weights[:, None]).sum(-1, keepdim=True)
-    score = ((weights[:, None] * tilts) @ batch.likelihood) / (weights @ batch.likelihood)[:, None]
-    information = (score * (batch.share * batch.n[:, None])[:, None]) @ score.mT + KNOWN_BEFORE * torch.eye(2)
-    left_open = torch.linalg.inv(information)
-    root = torch.linalg.det(left_open).clamp_min(1e-30).sqrt()[:, None, None]
-    trace = left_open.diagonal(dim1=-2, dim2=-1).sum(-1)[:, None, None]
-    steps = math.sqrt(2.0) * (left_open + root * torch.eye(2)) / (trace + 2.0 * root).sqrt()
-    return (log_weights[:, None] + torch.cat([steps, -steps], dim=1) @ tilts).log_softmax(-1)
+    """The distribution functions of theta that the answers give the picked units, [b, PICKS, a]."""
+    mass = log_weights.exp()[:, None, :] * batch.likelihood.T[batch.picked]
+    return (mass / mass.sum(-1, keepdim=True)).cumsum(-1)
 
 
 def posterior_distance(batch: GridBatch, posterior: Tensor) -> Tensor:

@@ -25,7 +25,6 @@ from ebformer.lab.pretraining.priorformer_loss import (
     posterior_divergence,
     regret,
     root_mean,
-    versions,
 )
 from ebformer.lab.pretraining.priorformer_network import PriorformerModule, grown
 from ebformer.lab.pretraining.priorformer_studies import STUDIES, Study
@@ -73,8 +72,6 @@ class PriorformerRecipe(Recipe[GridBatch, PriorformerModule]):
     """and of their divergence, which tells whether thetas are where the answer has none."""
     leaders: int = 2
     """Of the units of a tally whose posteriors are compared, the one that leads and others of the leading tenth."""
-    uncertain: bool = False
-    """Whether the answer is judged as it is given, in versions that the data cannot tell apart, or as one prior."""
 
     def __post_init__(self) -> None:
         if not self.studies:
@@ -134,19 +131,14 @@ class PriorformerRecipe(Recipe[GridBatch, PriorformerModule]):
         Bayes mixture over worlds (its mean and its spread), while all sample sizes weigh alike.
         """
         answers = network(batch)
-        last = self.given(batch, answers[-1])
-        total = root_mean(regret(batch, last), batch.world)
-        for back, answer in enumerate(reversed(answers[:-1]), start=1):
+        total = torch.zeros(())
+        for back, answer in enumerate(reversed(answers)):
             total = total + self.discount**back * root_mean(regret(batch, answer), batch.world)
-        posterior = answered(batch, last)
+        posterior = answered(batch, answers[-1])
         total = total + self.posterior_weight * root_mean(posterior_distance(batch, posterior), batch.world)
         if self.divergence_weight:
             total = total + self.divergence_weight * root_mean(posterior_divergence(batch, posterior), batch.world)
         return total * (batch.n.mean().clamp_min(LEAST_N) / 512) ** self.n_power
-
-    def given(self, batch: GridBatch, answer: Tensor) -> Tensor:
-        """The answers [b, a] of the last block in the versions that are judged, [b, h, a]."""
-        return versions(batch, answer) if self.uncertain else answer[:, None]
 
     def task(self) -> Task[GridBatch, PriorformerModule]:
         rng = np.random.default_rng(20_000 + self.training.seed)
@@ -159,10 +151,7 @@ class PriorformerRecipe(Recipe[GridBatch, PriorformerModule]):
 
         @torch.no_grad()
         def evaluate(network: PriorformerModule) -> Row:
-            return {
-                name: float(regret(batch, self.given(batch, network(batch)[-1])).mean())
-                for name, batch in cells.items()
-            }
+            return {name: float(regret(batch, network(batch)[-1]).mean()) for name, batch in cells.items()}
 
         return Task(self.draw, self.loss, evaluate)
 
