@@ -178,8 +178,8 @@ def zeros_left_out(tally: Tally) -> str | None:
         whole, top = max(whole, float(likelihood.max())), int(left.argmax())
         if left[top] > without:
             ones = np.exp(prior.log_marginal(np.ones_like(x), tally.known)[top])
-            expected = (float(units @ (each / seen[top])) for each in (np.exp(log_zero[top]), ones))
-            without, best = float(left[top]), tuple(expected)
+            per_unit = units / seen[top]
+            without, best = float(left[top]), (float(per_unit @ np.exp(log_zero[top])), float(per_unit @ ones))
     zeros, ones_expected = best
     told = without - whole > -np.log(SIGNIFICANT) and zeros > max(-np.log(SIGNIFICANT), RELEVANT * tally.n)
     return advice.no_zeros if told and units[x == 1].sum() > ones_expected / 2 else None
