@@ -231,7 +231,7 @@ def beta_above(a: ArrayLike, b: ArrayLike, theta: ArrayLike) -> Floats:
     """
     a, b, theta = np.broadcast_arrays(*(np.asarray(number, dtype=np.float64) for number in (a, b, theta)))
     tail, near_zero = theta * (a + b) > a, theta < 0.1
-    above = 1.0 - betainc(a, b, theta, out=np.zeros(theta.shape), where=~tail)
+    above = np.asarray(1.0 - betainc(a, b, theta, out=np.zeros(theta.shape), where=~tail))
     betainc(b, a, 1.0 - theta, out=above, where=tail & ~near_zero)
     return np.asarray(betaincc(a, b, theta, out=above, where=tail & near_zero))
 
