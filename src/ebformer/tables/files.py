@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -144,8 +144,7 @@ def open_table(path: str, output: str = "-") -> Iterator[TableFile]:
                 with open(path, "wb") as spool:
                     copy_interruptibly(given, spool)
         with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": folder}) as connection:
-            with suppress(duckdb.CatalogException):  # before DuckDB 2 no threads wrote in the background
-                connection.execute("SET async_threads = 0")  # interrupted, they may wait for each other for ever
+            connection.execute("SET async_threads = 0")  # interrupted, they may wait for each other for ever
             connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             # Rows stay on the streaming side of the join, whatever the optimiser thinks of their number.
             connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
