@@ -26,22 +26,24 @@ REGRESSION = "trees"
 DATA = Path(__file__).parents[2] / "shared/data"
 POSITIONS = {"all": ["C", "LW", "RW", "D"], "defender": ["D"], "center": ["C"], "winger": ["LW", "RW"]}
 HOCKEY = {
-    "seasons, position, games last season": ["seasons", "pos", "games_before"],
-    "and rate last season": ["seasons", "pos", "games_before", "rate_before"],
+    "position, seasons and games so far": ["pos", "seasons", "games_so_far"],
+    "and goals per game so far": ["pos", "seasons", "games_so_far", "rate_so_far"],
+    "and games of this season": ["pos", "seasons", "games_so_far", "rate_so_far", "gp"],
 }
 BASEBALL = {
-    "seasons, plate appearances last season": ["seasons", "pa_before"],
-    "and rate last season": ["seasons", "pa_before", "rate_before"],
+    "seasons and plate appearances so far": ["seasons", "pa_so_far"],
+    "and hits per plate appearance so far": ["seasons", "pa_so_far", "rate_so_far"],
 }
 
 
 def with_past(rows: pl.DataFrame, count: str, known: str, called: str) -> pl.DataFrame:
-    """Seasons played so far, and what was seen last season; empty for newcomers."""
-    rows, own = rows.sort("player_id", "season"), "player_id"
-    return rows.with_columns(
+    """Seasons, games or plate appearances before this season and the rate in them, which newcomers have not."""
+    own = "player_id"
+    before = {name: pl.col(name).cum_sum().over(own) - pl.col(name) for name in (count, known)}
+    return rows.sort(own, "season").with_columns(
         (pl.col("season").cum_count().over(own) - 1).alias("seasons"),
-        pl.col(known).shift(1).over(own).alias(called),
-        (pl.col(count) / pl.col(known)).shift(1).over(own).alias("rate_before"),
+        before[known].alias(called),
+        pl.when(before[known] > 0).then(before[count] / before[known]).alias("rate_so_far"),
     )
 
 
@@ -74,7 +76,7 @@ def estimates(table: pl.DataFrame, **named: Any) -> np.ndarray:
 
 def nhl(every: int) -> None:
     rows = pl.read_csv(DATA / "nhl/nhl_skaters_1990_2012.csv.gz")
-    rows = with_past(rows, "goals", "gp", "games_before")
+    rows = with_past(rows, "goals", "gp", "games_so_far")
     for position, kept in POSITIONS.items():
         some, cases = rows.filter(pl.col("pos").is_in(kept)), []
         for season in range(1991, 2012, every):
@@ -93,7 +95,7 @@ def mlb(every: int) -> None:
             (pl.col("hits_first_half") + pl.col("hits_second_half")).alias("hits"),
             (pl.col("pa_first_half") + pl.col("pa_second_half")).alias("pa"),
         )
-        some = with_past(whole, "hits", "pa", "pa_before")
+        some = with_past(whole, "hits", "pa", "pa_so_far")
         cases = [some.filter(pl.col("season") == season) for season in range(1991, 2010, every)]
         looks = ("hits_first_half", "pa_first_half", "hits_second_half", "pa_second_half")
         print(f"MLB {role}\n{gains(*looks, cases, BASEBALL)}", flush=True)

@@ -32,6 +32,8 @@ LAYERS = [
         "drift_learning",
         "looks",
         "covariates",
+        "deviations",
+        "encoding",
         "regression",
     },
     {"report"},

@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from ebformer.channels.binomial import Binomial
 from ebformer.channels.normal import Normal
 from ebformer.channels.poisson import Poisson
-from ebformer.regression import Forest, Line, copied, read_regression, train
+from ebformer.regression import Blend, Forest, Line, copied, ends, read_regression, train
 
 CATEGORIES = [12, 0, 0]
 
@@ -45,12 +45,36 @@ def test_copied_trees_answer_as_scikit_learn_does() -> None:
 def test_a_mean_of_regressions_answers_with_their_mean_also_after_json(channel, kind) -> None:
     z, y = covariates(), outcome(covariates())
     y = y / y.max() if channel.name == "binomial" else y
-    found = [train(kind, channel, y, weight, z, CATEGORIES) for weight in np.random.default_rng(3).random((3, y.size))]
+    limits = ends(z, np.ones(y.size))
+    found = [
+        train(kind, channel, y, weight, z, CATEGORIES, limits=limits)
+        for weight in np.random.default_rng(3).random((3, y.size))
+    ]
     mean = type(found[0]).mean(found)
     np.testing.assert_allclose(mean.eta(z), np.mean([one.eta(z) for one in found], axis=0), atol=1e-12)
     again = read_regression(json.loads(json.dumps(mean.record())))
     assert np.array_equal(again.eta(z), mean.eta(z))
-    assert isinstance(again, Line if kind == "linear" else Forest)
+    assert isinstance(again.parts[0], Line if kind == "linear" else Forest)
+    blends = [Blend(0.1 * i, (0.25, 0.5), (one, one)) for i, one in enumerate(found)]
+    blend = read_regression(json.loads(json.dumps(Blend.mean(blends).record())))
+    np.testing.assert_allclose(blend.eta(z), 0.1 + 0.75 * mean.eta(z), atol=1e-12)
+
+
+def test_one_strange_entry_tilts_no_line() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(400, 1))
+    y = rng.poisson(np.exp(0.5 * z[:, 0])).astype(float)
+    strange = np.append(z, [[1e6]], axis=0)
+    found = [
+        train("linear", Poisson(), each, np.ones(each.size), at, [0])
+        for each, at in ((y, z), (np.append(y, 0), strange))
+    ]
+    slopes = [one.eta(np.array([[1.0]])) - one.eta(np.array([[0.0]])) for one in found]
+    assert slopes[0] == pytest.approx(0.5, abs=0.1)
+    assert found[1].eta(np.array([[1e9]])) == found[1].eta(np.array([[1e6]]))
+    older = found[0].record()
+    del older["low"], older["high"]  # as a fit of 0.2 has it
+    assert read_regression(older).eta(np.array([[0.3]])) == pytest.approx(found[0].eta(np.array([[0.3]])))
 
 
 def test_stages_lead_from_the_first_tree_to_all() -> None:

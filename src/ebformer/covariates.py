@@ -1,9 +1,9 @@
-"""Covariates: what a cross-fitted regression expects of a unit, then empirical Bayes on what it leaves over."""
+"""Covariates: what a cross-fitted regression expects of a unit, and how much that tells."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -11,32 +11,28 @@ from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
 from ebformer.channels.base import Channel
-from ebformer.channels.beta_prior import BetaPrior, beta_binomial_log_pmf
-from ebformer.channels.mixed_prior import ConjugateMixture, MixedPrior
-from ebformer.channels.normal_prior import NormalPrior
 from ebformer.distributions import Floats
-from ebformer.errors import InputError, NoPriorError
-from ebformer.estimators.npmle_em import MEANING, NpmleEm, expectation_maximisation
-from ebformer.prior import AnyPrior, ConjugatePrior, Prior
-from ebformer.regression import LEAST_LEAF, Kind, Line, Regression, read_regression, train
-from ebformer.rule import BayesRule, Convergence, Rule
-from ebformer.tally import Tally
+from ebformer.encoding import Encoding
+from ebformer.errors import InputError
+from ebformer.regression import LEAST_LEAF, Blend, Forest, Kind, Line, ends, read_regression, train
 
-MOST_CATEGORIES = 255
-"""What scikit-learn's trees take; the categories of fewest units count as missing beyond."""
 JUDGES = 20_000
 """So many units of each fold decide about the number of trees and the importance of covariates."""
 MOST_ENTRIES = 50_000
 """More units than this of few distinct contents are learnt from as so many entries, with weights."""
+FEW = 10 * LEAST_LEAF
+"""Fewer units than this cannot tell what trees would."""
+SHARES = {
+    0: [],
+    1: [np.array([a]) for a in (0.25, 0.5, 0.75, 1.0)],
+    2: [np.array([a, b]) / 4 for a in range(5) for b in range(5 - a) if a + b],
+}
+"""What one regression or two may have of the whole; a constant has the rest."""
+SLIGHT = 0.01
+"""No gain in log-likelihood: rounding gives as much."""
 STEPS = 64
 """Expectations are rounded to steps of the natural parameter finer than any regression can tell: 1 / 64 of a rate or of
 the odds, or of the deviation of an effect. So units by the million share some hundred priors."""
-SIZES = 2.0 ** np.arange(0.0, 21.0)
-"""What beta priors around an expectation may weigh, in trials."""
-RARE = 1e-3
-"""Sizes of less weight are left out."""
-FIT_LIMIT = 20_000
-"""So many distinct observations of proportions are enough to learn these weights from."""
 
 
 @dataclass(frozen=True)
@@ -54,59 +50,6 @@ class Covariates:
         object.__setattr__(self, "names", tuple(dict.fromkeys(self.names)))  # one that is named twice tells no more
 
 
-@dataclass(frozen=True)
-class Encoding:
-    """Columns as numbers: those of numbers as they are, those of text as the place of the entry among `categories`.
-
-    Columns with categories come first, as the regressions ask; `names` is in this order. Missing is NaN, and so is
-    a category that is new.
-    """
-
-    names: tuple[str, ...]
-    categories: tuple[tuple[str, ...], ...]
-
-    @classmethod
-    def of(cls, columns: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]) -> Encoding:
-        """From columns of numbers (float64) or text (object, None where missing), of so many rows each.
-
-        >>> Encoding.of({"age": np.array([20.0]), "team": np.array(["b"], dtype=object)}, np.ones(1, dtype=np.int64))
-        Encoding(names=('team', 'age'), categories=(('b',), ()))
-        """
-        found: dict[str, tuple[str, ...]] = {}
-        for name, entries in columns.items():
-            if entries.dtype != object:
-                if np.isnan(entries).all():
-                    raise InputError(f"covariate {name!r} has no entries: leave it out")
-                found[name] = ()
-                continue
-            units: dict[str, int] = {}
-            for entry, many in zip(entries.tolist(), rows.tolist(), strict=True):
-                if entry is not None:
-                    units[entry] = units.get(entry, 0) + many
-            kept = sorted(units, key=lambda entry: (-units[entry], entry))[:MOST_CATEGORIES]
-            found[name] = tuple(sorted(kept))
-        names = sorted(found, key=lambda name: not found[name])  # stable: those with categories first
-        return cls(tuple(names), tuple(found[name] for name in names))
-
-    @property
-    def sizes(self) -> list[int]:
-        """How many categories each has, 0 where it is a number."""
-        return [len(each) for each in self.categories]
-
-    def numbers(self, columns: Mapping[str, NDArray[Any]]) -> Floats:
-        """[n, p] from columns [n]; text that stands where numbers are expected is missing."""
-        z = np.empty((len(next(iter(columns.values()))), len(self.names)))
-        for j, (name, categories) in enumerate(zip(self.names, self.categories, strict=True)):
-            entries = columns[name]
-            if categories:
-                place = {entry: float(i) for i, entry in enumerate(categories)}
-                texts = entries.tolist() if entries.dtype == object else [f"{entry:g}" for entry in entries]
-                z[:, j] = [place.get(text, np.nan) for text in texts]
-            else:
-                z[:, j] = np.nan if entries.dtype == object else entries
-        return np.where(np.isinf(z), np.nan, z)
-
-
 @dataclass(frozen=True, eq=False)
 class Expectation:
     """What covariates let expect of a unit, and how much they tell.
@@ -117,7 +60,7 @@ class Expectation:
     """
 
     encoding: Encoding
-    regression: Regression
+    regression: Blend
     step: float
     mean: float
     explained: float | None
@@ -178,9 +121,9 @@ def cross_fit(
 
     x, known [u] are observations that `rows` [u] units each showed, NaN or blank where nothing was seen; `columns` are
     their covariates. Units are dealt out to folds at random, in an order that their content fixes, and each is expected
-    by the regression of the units of the other folds. As many trees are used as predict these units best, or a line
-    where that does better, as among few units; and neither where they do not beat a constant by more than the standard
-    error of the gain.
+    by the regression of the units of the other folds: the blend of a line, trees and a constant that predicts these
+    units best, with as many trees as do so, or the mean of all units alone where no blend beats a constant by more than
+    the standard error of the gain. Few units have a line and no trees.
 
     A unit weighs 1 / (noise^2 + spread^2), in the stable coordinate: one that was seen a thousand times as long does
     not tell a thousand times as much about the rates of others.
@@ -217,7 +160,7 @@ def cross_fit(
     expected = rounded(channel, eta, step)
     after = spread(channel, x, known, expected, units * weight**2)
     explained = float(np.clip(1.0 - after / before, 0.0, 1.0)) if before > 0 and importance else None
-    of_all: Regression = type(regressions[0]).mean(regressions)  # type: ignore[arg-type]
+    of_all = Blend.mean(regressions)
     learnt = Expectation(
         encoding, of_all, step, channel.pooled(x, known, units.astype(np.float64)), explained, importance
     )
@@ -225,6 +168,15 @@ def cross_fit(
     answer[seen] = expected[which]
     answer[~seen] = rounded(channel, of_all.eta(z_all[~seen]), step)
     return answer, learnt
+
+
+def kinds_of(kind: Kind, n: int) -> tuple[Kind, ...]:
+    """The regressions that are blended for so many units.
+
+    >>> kinds_of("trees", 50), kinds_of("trees", 5000)
+    (('linear',), ('linear', 'trees'))
+    """
+    return ("linear",) if kind == "linear" or n < FEW else ("linear", "trees")
 
 
 def fold_number(n: int) -> int:
@@ -284,14 +236,19 @@ def _fitted(
     encoding: Encoding,
     kind: Kind,
     rng: np.random.Generator,
-) -> tuple[Sequence[Regression], dict[str, float]]:
+) -> tuple[list[Blend], dict[str, float]]:
     """One regression per fold, of the units of the others, and the importance of covariates, empty where none tells."""
     y, taught, constants = channel.mle(x, known), [], []
+
+    def constant(some: NDArray[np.int64]) -> float:
+        left = weight * some
+        mean = _within_half_an_event(channel, float(left @ y / left.sum()), float(units @ known))
+        return float(channel.natural(np.asarray(mean)))
+
     for fold in folds:
         others = units - fold
         left = weight * others
-        mean = _within_half_an_event(channel, float(left @ y / left.sum()), float(others @ known))
-        constants.append(float(channel.natural(np.asarray(mean))))
+        constants.append(constant(others))
         # Regressions tell few units from many by the number of entries, so that units of one content are many.
         times = np.ceil(others * min(1.0, MOST_ENTRIES / others.sum())).astype(np.int64)
         entry = np.repeat(np.arange(units.size), times)
@@ -307,32 +264,45 @@ def _fitted(
         return np.asarray((weight * channel.noise(known) ** 2)[at] * off)  # [..., units]
 
     of_constant = [loss(i, np.full(at.size, constants[i])) for i, at in enumerate(judges)]
-    regressions: list[Regression] = [Line.constant(eta, encoding.sizes) for eta in constants]
-    highest = 0.0
-    kinds: tuple[Kind, ...] = ("linear",) if kind == "linear" else ("linear", "trees")
-    for each_kind in kinds:
-        found = [train(each_kind, channel, y[at], some, z[at], encoding.sizes, least) for at, some, least in taught]
+    blends, highest = [Blend(eta) for eta in constants], 0.0
+    limits = ends(z, units.astype(np.float64))
+    parts: list[list[Forest | Line]] = []  # [kinds][folds]
+    apart: list[list[Floats]] = []  # from the constant, for the judges of each fold
+    for each_kind in kinds_of(kind, int(units.sum())):
+        found = [
+            train(each_kind, channel, y[at], some, z[at], encoding.sizes, least, limits) for at, some, least in taught
+        ]
         trained = [regression for regression in found if regression is not None]
         if len(trained) < len(found):
             break
-        gains = [of_constant[i] - loss(i, trained[i].by_stage(z[at])) for i, at in enumerate(judges)]  # [stages, units]
-        gain = sum(each @ many for each, many in zip(gains, size, strict=True))
-        best = int(np.argmax(gain))
-        deviation = np.sqrt(sum(each[best] ** 2 @ many for each, many in zip(gains, size, strict=True)))
-        if gain[best] > max(deviation, highest):
-            highest, regressions = float(gain[best]), [regression.up_to(best + 1) for regression in trained]
-    if not highest:
-        return regressions, {}
+        stages = [one.by_stage(z[at]) for one, at in zip(trained, judges, strict=True)]
+        best = int(np.argmin(sum(loss(i, eta) @ size[i] for i, eta in enumerate(stages))))
+        parts.append([one.up_to(best + 1) for one in trained])
+        apart.append([eta[:, best] - constants[i] for i, eta in enumerate(stages)])
+    for shares in SHARES[len(parts)]:
+        eta = [constants[i] + shares @ np.array([each[i] for each in apart]) for i in range(len(folds))]
+        gains = [before - loss(i, each) for i, (before, each) in enumerate(zip(of_constant, eta, strict=True))]
+        gain = sum(float(each @ many) for each, many in zip(gains, size, strict=True))
+        deviation = np.sqrt(sum(float(each**2 @ many) for each, many in zip(gains, size, strict=True)))
+        if gain > max(deviation, highest, SLIGHT):
+            used = np.flatnonzero(shares)
+            rest, highest = 1.0 - float(shares.sum()), gain
+            blends = [
+                Blend(rest * constants[i], tuple(shares[used].tolist()), tuple(parts[k][i] for k in used))
+                for i in range(len(folds))
+            ]
+    if not highest:  # then all units tell what is expected of each, as without covariates
+        return [Blend(constant(units))] * len(folds), {}
     worse = np.zeros(z.shape[1])
     for i, at in enumerate(judges):
-        here = loss(i, regressions[i].eta(z[at]))
+        here = loss(i, blends[i].eta(z[at]))
         for j in range(z.shape[1]):
             other = z[at].copy()
             other[:, j] = rng.permutation(other[:, j])
-            worse[j] += size[i] @ (loss(i, regressions[i].eta(other)) - here)
+            worse[j] += size[i] @ (loss(i, blends[i].eta(other)) - here)
     worse = np.maximum(worse, 0.0)
     order = np.argsort(-worse, kind="stable")
-    return regressions, {encoding.names[j]: float(worse[j] / (worse.sum() or 1.0)) for j in order}
+    return blends, {encoding.names[j]: float(worse[j] / (worse.sum() or 1.0)) for j in order}
 
 
 def _within_half_an_event(channel: Channel, theta: float, known: float) -> float:
@@ -346,70 +316,3 @@ def _within_half_an_event(channel: Channel, theta: float, known: float) -> float
     if low == -np.inf:
         return theta
     return float(np.clip(theta, low + 0.5 / known, high - 0.5 / known))
-
-
-def deviations(channel: Channel, x: Floats, known: Floats, expected: Floats) -> tuple[Floats, Floats]:
-    """Observations as those of a deviation from what is expected, of which units share a prior.
-
-    That of a count is the ratio to its expected rate, whose exposure is the expected count; that of an effect is the
-    difference. Of successes there is none, and they stay (`around_expectations`).
-    """
-    if channel.name == "poisson":
-        return x, known * expected
-    return (x - expected, known) if channel.name == "normal" else (x, known)
-
-
-def shifted(rule: Rule, expected: float) -> BayesRule:
-    """The rule of units of which this is expected, from that of deviations.
-
-    >>> from ebformer.channels.normal import Normal
-    >>> shifted(BayesRule("oracle", Prior([0.5, 2.0], [0.5, 0.5])), 10.0).mixing.atoms.tolist()
-    [5.0, 20.0]
-    >>> shifted(BayesRule("oracle", Prior([-1.0, 1.0], [0.5, 0.5]), channel=Normal()), 10.0).mixing.atoms.tolist()
-    [9.0, 11.0]
-    """
-    if rule.prior is None:
-        raise NoPriorError(
-            f"covariates move a prior, and {rule.method} has none; use a method that has one, such as npmle or "
-            f"{rule.channel.conjugate or 'npmle-em'}"
-        )
-    assert isinstance(rule, BayesRule)
-    moved = rule.prior.scaled(expected) if rule.channel.name == "poisson" else _moved(rule.prior, expected)
-    return replace(rule, mixing=moved, known=None)
-
-
-def _moved(prior: AnyPrior, expected: float) -> AnyPrior:
-    """The prior of effects moved by, or that of proportions moved to, what is expected."""
-    if isinstance(prior, MixedPrior):
-        parts = _moved(prior.parts, expected)
-        assert isinstance(parts, ConjugatePrior)
-        return type(prior)(parts, prior.weights)
-    if isinstance(prior, BetaPrior):
-        size = prior.a + prior.b
-        return BetaPrior(size * expected, size * (1.0 - expected))
-    if isinstance(prior, NormalPrior):
-        return replace(prior, centre=prior.centre + expected)
-    assert isinstance(prior, Prior)
-    return prior._with_atoms(prior.atoms + expected)
-
-
-def around_expectations(x: Floats, known: Floats, expected: Floats, rows: NDArray[np.int64], tally: Tally) -> BayesRule:
-    """The prior of probabilities around what is expected of each unit: sum_j w_j Beta(s_j e, s_j (1 - e)).
-
-    Its mean is e. The weights w of the sizes s, from one trial to a million, are found by EM that stops early, so that
-    few units leave room for more spread than they show. The rule is that of units of which the mean is expected.
-    """
-    seen = np.arange(x.size)
-    if seen.size > FIT_LIMIT:
-        seen = np.sort(np.random.default_rng(0).choice(seen, FIT_LIMIT, replace=False))
-    x, known, expected, units = x[seen, None], known[seen, None], expected[seen, None], rows[seen]
-    log_f = beta_binomial_log_pmf(x, SIZES * expected, SIZES * (1.0 - expected), known)
-    kernel = np.exp(log_f - log_f.max(axis=1, keepdims=True))
-    flat, method = np.full(SIZES.size, 1.0 / SIZES.size), NpmleEm()
-    weights, moved, steps = expectation_maximisation(kernel, units / units.sum(), flat, method.tolerance, method.steps)
-    conjugate = tally.channel.conjugate_prior
-    mean, kept = float(np.clip(tally.mean, 1e-9, 1.0 - 1e-9)), weights > RARE
-    sizes, weights = SIZES[kept], weights[kept] / weights[kept].sum()
-    prior = ConjugateMixture(conjugate(a=sizes * mean, b=sizes * (1.0 - mean)), weights)
-    evidence = Convergence(moved, steps, moved < method.tolerance, MEANING)
-    return BayesRule("beta-mixture", prior, channel=tally.channel, known=None, tally=tally, convergence=evidence)

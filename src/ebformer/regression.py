@@ -21,7 +21,9 @@ TREES, LEARNING_RATE, LEAVES, LEAST_LEAF, BINS = 100, 0.1, 8, 20, 63
 """At most so many small trees; how many of them are used is decided by units that they were not fitted to. Numbers are
 cut into so many bins, or as many as the categories of another covariate need. A leaf holds so many units."""
 
-LARGEST = np.finfo(np.float64).max
+STRANGE = 0.02
+"""Such a share of numbers at either end may be anything without tilting a line."""
+LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +155,7 @@ NODES: dict[str, Any] = {
 class Line:
     """eta(z) = start + a sum over covariates: slope (z - centre), or the effect of its category, or of none.
 
+    Numbers below `low` [p] count as that and those above `high` as that: one strange entry tilts no line.
     `effects[j]` are those of the categories of covariate j, without any where it is a number; `missing` [p] is added
     where the entry is missing or of a new category.
     """
@@ -162,12 +165,8 @@ class Line:
     slope: Floats
     missing: Floats
     effects: tuple[tuple[float, ...], ...]
-
-    @classmethod
-    def constant(cls, start: float, categories: Sequence[int]) -> Line:
-        """The same for all, whatever their covariates."""
-        none = np.zeros(len(categories))
-        return cls(start, none, none, none, tuple((0.0,) * many for many in categories))
+    low: Floats
+    high: Floats
 
     def up_to(self, stages: int) -> Line:
         """The line itself: it is fitted in one stage."""
@@ -175,7 +174,7 @@ class Line:
 
     def parts(self, z: Floats) -> Floats:
         """What each covariate adds: [n, p] for covariates z [n, p]."""
-        found = self.slope * (z - self.centre)
+        found = self.slope * (np.clip(z, self.low, self.high) - self.centre)
         for j, effects in enumerate(self.effects):
             if effects:
                 known = np.isfinite(z[:, j]) & (z[:, j] < len(effects))
@@ -193,36 +192,97 @@ class Line:
 
     @classmethod
     def mean(cls, lines: Sequence[Line]) -> Line:
-        """The mean of several, which is a line."""
+        """The mean of several with the same ends, which is a line."""
         each = [one.slope for one in lines]
         start = np.mean([one.start - one.slope @ one.centre for one in lines])
         none = np.zeros_like(each[0])
         missing = np.mean([one.missing + one.slope * one.centre for one in lines], axis=0)
         together = zip(*(one.effects for one in lines), strict=True)
         effects = tuple(tuple(np.mean(same, axis=0).tolist()) for same in together)
-        return cls(float(start), none, np.mean(each, axis=0), missing, effects)
+        return cls(float(start), none, np.mean(each, axis=0), missing, effects, lines[0].low, lines[0].high)
 
     def record(self) -> dict[str, Any]:
         """As plain JSON values."""
-        arrays = {name: getattr(self, name).tolist() for name in ("centre", "slope", "missing")}
+        arrays = {name: getattr(self, name).tolist() for name in ("centre", "slope", "missing", "low", "high")}
         return {"kind": "linear", "start": self.start, "effects": [list(each) for each in self.effects], **arrays}
 
     @classmethod
     def from_record(cls, found: dict[str, Any]) -> Self:
         """What `record` wrote; a `ValueError` where it could not have."""
-        centre, slope, missing = (np.array(found[name], dtype=np.float64) for name in ("centre", "slope", "missing"))
         effects = tuple(tuple(float(effect) for effect in each) for each in found["effects"])
-        if any(each.shape != (len(effects),) for each in (centre, slope, missing)):
+        without = {"low": [-LARGEST] * len(effects), "high": [LARGEST] * len(effects)}  # as in fits of 0.2
+        arrays: dict[str, Any] = {
+            name: np.array((without | found)[name], dtype=np.float64)
+            for name in ("centre", "slope", "missing", "low", "high")
+        }
+        if any(each.shape != (len(effects),) for each in arrays.values()):
             raise ValueError("a line with parts missing")
-        return cls(float(found["start"]), centre, slope, missing, effects)
+        return cls(start=float(found["start"]), effects=effects, **arrays)
 
 
-Regression = Forest | Line
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """eta(z) = start + sum over parts of share * eta_part(z): regressions, of which a constant takes the rest."""
+
+    start: float
+    shares: tuple[float, ...] = ()
+    parts: tuple[Forest | Line, ...] = ()
+
+    def eta(self, z: Floats) -> Floats:
+        """[n], for covariates z [n, p]."""
+        total = np.full(z.shape[0], self.start)
+        for share, part in zip(self.shares, self.parts, strict=True):
+            total += share * part.eta(z)
+        return total
+
+    @classmethod
+    def mean(cls, blends: Sequence[Blend]) -> Blend:
+        """The mean of several with the same shares of regressions of the same kinds."""
+        together: Any = zip(*(one.parts for one in blends), strict=True)
+        parts = tuple(type(same[0]).mean(same) for same in together)
+        return cls(float(np.mean([one.start for one in blends])), blends[0].shares, parts)
+
+    def record(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        parts = [part.record() for part in self.parts]
+        return {"kind": "blend", "start": self.start, "shares": list(self.shares), "parts": parts}
+
+    @classmethod
+    def from_record(cls, found: dict[str, Any]) -> Blend:
+        """What `record` wrote; a `ValueError` where it could not have."""
+        parts = tuple((Line if each["kind"] == "linear" else Forest).from_record(each) for each in found["parts"])
+        shares = tuple(float(share) for share in found["shares"])
+        if len(shares) != len(parts) or not np.all(np.isfinite([found["start"], *shares])):
+            raise ValueError("a blend with parts missing")
+        return cls(float(found["start"]), shares, parts)
 
 
-def read_regression(found: dict[str, Any]) -> Regression:
-    """The regression that a record holds."""
-    return (Line if found["kind"] == "linear" else Forest).from_record(found)
+def read_regression(found: dict[str, Any]) -> Blend:
+    """The regression that a record holds; fits of 0.2 have one part."""
+    one = {"kind": "blend", "start": 0.0, "shares": [1.0], "parts": [found]}
+    return Blend.from_record(found if found["kind"] == "blend" else one)
+
+
+def ends(z: Floats, units: Floats) -> tuple[Floats, Floats]:
+    """Where the numbers of covariates [n, p] end for a line, each of so many units: all but `STRANGE` lie within.
+
+    Where these are alike up to an end, as among flags that are hardly ever set, the end is the farthest number.
+
+    >>> low, high = ends(np.append(np.arange(99.0), 1e9)[:, None], np.ones(100))
+    >>> low.tolist(), high.tolist()
+    ([1.0], [97.0])
+    """
+    low, high = np.full(z.shape[1], -LARGEST), np.full(z.shape[1], LARGEST)
+    for j, entries in enumerate(z.T):
+        seen = np.flatnonzero(np.isfinite(entries))
+        if seen.size:
+            order = seen[np.argsort(entries[seen], kind="stable")]
+            below = np.cumsum(units[order])
+            at = np.searchsorted(below, below[-1] * np.array([STRANGE, 0.5, 1.0 - STRANGE]))
+            first, middle, last = entries[order][at]
+            low[j] = first if first < middle else entries[order[0]]
+            high[j] = last if last > middle else entries[order[-1]]
+    return low, high
 
 
 def train(
@@ -233,11 +293,13 @@ def train(
     z: Floats,
     categories: Sequence[int],
     least: int = LEAST_LEAF,
-) -> Regression | None:
+    limits: tuple[Floats, Floats] | None = None,
+) -> Forest | Line | None:
     """Fit eta(z) to raw rates, shares or effects y [n] with these weights; None where all are the same.
 
     The loss is that of the channel: Poisson, logistic or squared. `categories` [p] tells how many a covariate has, 0
-    where it is a number; those that have any come first. A leaf of a tree holds `least` of these n.
+    where it is a number; those that have any come first. A leaf of a tree holds `least` of these n; a line ends at
+    these `limits`, or at the `ends` of z.
     """
     try:
         import sklearn  # noqa: F401
@@ -254,7 +316,7 @@ def train(
     if y.size == 0 or np.all(y == y[0]):
         return None
     if kind == "linear":
-        return _line(channel, y, weight, z, categories)
+        return _line(channel, y, weight, z, categories, limits or ends(z, weight))
     return _forest(channel, y, weight, z, categories, least)
 
 
@@ -319,11 +381,20 @@ def copied(model: Any, categories: Sequence[int]) -> Forest:
     return Forest(start=start, roots=np.array(roots, dtype=np.int64), sets=tuple(sets), **joined)
 
 
-def _line(channel: Channel, y: Floats, weight: Floats, z: Floats, categories: Sequence[int]) -> Line:
+def _line(
+    channel: Channel,
+    y: Floats,
+    weight: Floats,
+    z: Floats,
+    categories: Sequence[int],
+    limits: tuple[Floats, Floats],
+) -> Line:
     """A penalty of one unit's worth on standardised coefficients keeps categories of few units near the others."""
     from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 
-    p = z.shape[1]
+    number = np.equal(categories, 0)
+    low, high = np.where(number, limits[0], -LARGEST), np.where(number, limits[1], LARGEST)
+    p, z = z.shape[1], np.clip(z, low, high)
     centre, scale, blocks = np.zeros(p), np.ones(p), []
     for j, many in enumerate(categories):
         seen = np.isfinite(z[:, j])
@@ -352,4 +423,4 @@ def _line(channel: Channel, y: Floats, weight: Floats, z: Floats, categories: Se
         effects.append(tuple(own) if many else ())
         slope[j] = 0.0 if many else own[0] / scale[j]
         missing[j] = found.pop(0)
-    return Line(float(np.ravel(model.intercept_)[0]), centre, slope, missing, tuple(effects))
+    return Line(float(np.ravel(model.intercept_)[0]), centre, slope, missing, tuple(effects), low, high)

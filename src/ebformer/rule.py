@@ -405,15 +405,18 @@ class BayesRule(Rule):
         if of.conjugate in content:
             mixing = of.conjugate_prior(**{name: finite(value) for name, value in content[of.conjugate].items()})
         elif "mixed" in content or "mixture" in content:
-            kind = MixedPrior if "mixed" in content else ConjugateMixture
-            named = content["mixed"] if "mixed" in content else content["mixture"]
+            named = dict(content["mixed"] if "mixed" in content else content["mixture"])
+            in_doubt = int(named.pop("in_doubt", 1))
             vectors = {name: vector(values, -np.inf, np.inf) for name, values in named.items()}
             weights = vectors.pop("weights")
             if any(values.size != weights.size for values in vectors.values()):
                 raise ValueError("parameters of several lengths")
             if not (bool(np.all(weights >= 0)) and abs(float(weights.sum()) - 1.0) < 1e-6):
                 raise ValueError("weights that do not add up to 1")
-            mixing = kind(of.conjugate_prior(**vectors), weights)
+            if not (in_doubt >= 1 and weights.size % in_doubt == 0):
+                raise ValueError("priors of several lengths")
+            parts = of.conjugate_prior(**vectors)
+            mixing = MixedPrior(parts, weights) if "mixed" in content else ConjugateMixture(parts, weights, in_doubt)
         elif "versions" in content:
             atoms, weights = content["versions"]["atoms"], content["versions"]["weights"]
             rows = np.stack([vector(row, 0.0, np.inf) for row in weights])

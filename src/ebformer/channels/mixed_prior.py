@@ -41,7 +41,7 @@ class MixedPrior(ConjugatePrior):
 
     def scaled(self, factor: float) -> Self:
         """The distribution of factor * theta."""
-        return type(self)(self.parts.scaled(factor), self.weights)
+        return replace(self, parts=self.parts.scaled(factor))
 
     def draw(self, size: int, rng: np.random.Generator) -> Floats:
         """Independent thetas of new units, each with parameters of its own."""
@@ -109,14 +109,21 @@ class MixedPrior(ConjugatePrior):
         }
 
 
+@dataclass(frozen=True, eq=False)
 class ConjugateMixture(MixedPrior):
     """theta ~ sum_h weights[h] parts[h] as an estimated prior: a unit's posterior weighs the parts by its likelihood.
+
+    The parts may come as several priors in doubt, of as many parts each, of which one is that of all units: within each
+    a unit weighs the parts, but not the priors, as in `MixedPrior`.
 
     >>> from ebformer.channels.gamma_prior import GammaPrior
     >>> prior = ConjugateMixture(GammaPrior(np.array([2.0, 2.0]), np.array([8.0, 1.0])), np.array([0.5, 0.5]))
     >>> prior.posterior(np.array([0.0, 9.0]), np.ones(2)).mean.round(2).tolist()
     [0.41, 5.5]
     """
+
+    in_doubt: int = 1
+    """So many priors, one after the other."""
 
     def posterior(self, x: Floats, known: Floats) -> MixedPosterior:
         return replace(super().posterior(x, known), weights=self._after(x, known))
@@ -144,9 +151,17 @@ class ConjugateMixture(MixedPrior):
         """P(part | x), x.shape + (h,); an x that is impossible in every part tells nothing of which it is."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.weights) + self.parts.log_marginal(x[..., None], known[..., None])
+        priors = self.weights.reshape(self.in_doubt, -1)
+        logs = logs.reshape(*logs.shape[:-1], *priors.shape)
         total = logsumexp(logs, axis=-1, keepdims=True)
         impossible = np.isneginf(total)
-        return np.where(impossible, self.weights, np.exp(logs - np.where(impossible, 0.0, total)))
+        before = priors / priors.sum(axis=1, keepdims=True)
+        own = np.where(impossible, before, np.exp(logs - np.where(impossible, 0.0, total)))
+        return np.asarray((own * priors.sum(axis=1, keepdims=True)).reshape(*logs.shape[:-2], -1))
+
+    def parameters(self) -> dict[str, Any]:
+        """Those of any mixture, and how many priors are in doubt, where it is more than one."""
+        return super().parameters() | ({} if self.in_doubt == 1 else {"in_doubt": self.in_doubt})
 
     def __str__(self) -> str:
         parts = [", ".join(f"{name} {each:.4g}" for name, each in one.items()) for one in self._each()]
@@ -156,6 +171,6 @@ class ConjugateMixture(MixedPrior):
     __repr__ = __str__
 
     def _each(self) -> list[dict[str, float]]:
-        named = self.parameters()
+        named = super().parameters()
         del named["weights"]
         return [dict(zip(named, values, strict=True)) for values in zip(*named.values(), strict=True)]

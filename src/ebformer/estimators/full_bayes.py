@@ -74,7 +74,7 @@ def hyperposterior(tally: Tally) -> tuple[MixedPrior, Convergence]:
         log_f = hyper.prior(place, np.exp(np.full(place.shape, log_spread))).log_marginal(x[:, None], known[:, None])
         return np.asarray(units @ log_f + hyper.log_density(place, np.asarray(log_spread)))
 
-    rows = _Rows(log_posterior, hyper)
+    rows = Rows(log_posterior, hyper)
     peak, step = rows.peak()
     found = [rows.row(peak, 0.0)]
     for direction in (-step, step):
@@ -92,7 +92,7 @@ def hyperposterior(tally: Tally) -> tuple[MixedPrior, Convergence]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Row:
+class Row:
     """Places at one spread, and the logarithm of what each of them weighs."""
 
     places: Floats
@@ -106,7 +106,7 @@ class _Row:
 
 
 @dataclass(eq=False)
-class _Rows:
+class Rows:
     """Rows of the grid; the place and the width of the last one are where the next is looked for."""
 
     log_posterior: Callable[[Floats, float], Floats]
@@ -137,7 +137,7 @@ class _Rows:
                 break
         return float(here + np.log(self.width))
 
-    def row(self, log_spread: float, offset: float) -> _Row:
+    def row(self, log_spread: float, offset: float) -> Row:
         """All places at this spread that matter, `offset` steps from the likeliest and so on."""
         self.climb(log_spread)
         steps = offset + np.arange(-BLOCK, BLOCK + 1)
@@ -149,7 +149,7 @@ class _Rows:
             further = steps[-1] + np.arange(1, BLOCK + 1)
             steps, values = np.append(steps, further), np.append(values, self.values(further, log_spread))
         places = np.asarray(self.place + self.width * steps, dtype=np.float64)
-        return _Row(places, np.full(places.size, np.exp(log_spread)), values + np.log(self.width))
+        return Row(places, np.full(places.size, np.exp(log_spread)), values + np.log(self.width))
 
     def peak(self) -> tuple[float, float]:
         """The log spread at which a row is highest, and the standard deviation of log spreads there, roughly."""

@@ -40,7 +40,7 @@ def versions(grid: Grid, likelihood: Likelihood, count: Array, weights: Array) -
 def centred_tilts(grid: Grid, weights: Array) -> Array:
     """z and its square at every atom, less their means: [2, a]."""
     v = grid.v_of(grid.theta)
-    mean = weights @ v
+    mean = float(weights @ v)
     noise = min(1.0, mean - grid.low, grid.length - mean)  # there is less of it near an end of the domain
     spread = np.sqrt(weights @ (v - mean) ** 2 + (LEAST_SPREAD * noise) ** 2)
     z = np.clip((v - mean) / spread, -FARTHEST, FARTHEST)

@@ -16,9 +16,9 @@ from ebformer.channels.base import Channel
 from ebformer.covariates import Covariates
 from ebformer.errors import InputError
 
-Role = Literal["x", "known", "future", "history", "expected", "group"]
+Role = Literal["x", "known", "future", "history", "expected", "unseen", "group"]
 """What a column may hold: the observation, what is known about how it was made and about the next one, the number of
-the unit's history, what its covariates let expect, the name of its group."""
+the unit's history, what its covariates let expect and which of them a fit cannot read, the name of its group."""
 Missing = Literal["error", "keep", "explain"]
 """What becomes of rows that cannot be used: an error, or rows without answers; `keep` allows for missing entries only,
 `explain` for all, and adds a column that says why."""
@@ -32,8 +32,8 @@ class Columns:
     `known` is a column, one number for all rows, or None for the channel's usual one. `unit` names those whose rows are
     to be added up, `future` what will be known of their next observation. With `look` the rows of a unit are looks at
     it, one after the other; `history` then numbers what was seen before the last (`tables.histories`). `covariates`
-    tell about theta beside the observation, and `expected` then says what (`tables.expected`). The rest of `tables`
-    speaks of roles, and asks here what is known of them.
+    tell about theta beside the observation; `expected` then says what, and `unseen` which a fit cannot read
+    (`tables.expected`). The rest of `tables` speaks of roles, and asks here what is known of them.
 
     >>> Columns("goals", "games").found_in(["name", "goals", "game"])
     Traceback (most recent call last):
@@ -51,6 +51,7 @@ class Columns:
     history: str | None = None
     covariates: Covariates | None = None
     expected: str | None = None
+    unseen: str | None = None
 
     @staticmethod
     def named(
@@ -84,9 +85,9 @@ class Columns:
             raise InputError("rows without their zeros cannot be added up: give one row per unit")
         if look is not None and unit is None:
             raise InputError(f"{look!r} says which look at a unit a row is: name the column of units too, as unit")
-        if covariates is not None and (unit is not None or not channel.complete):
-            other = "rows that are added up" if unit is not None else "a table without its zeros"
-            raise InputError(f"covariates are for one row per unit, all units in the table, and not for {other}")
+        if covariates is not None and (look is not None or not channel.complete):
+            other = "several looks" if look is not None else "a table without its zeros"
+            raise InputError(f"covariates are for units seen once, all of them in the table, and not for {other}")
         return Columns(cast(str, given[channel.column]), known, group, channel, unit, look, covariates=covariates)
 
     @property
@@ -98,7 +99,7 @@ class Columns:
         """The column that plays this role."""
         known = self.known if isinstance(self.known, str) else None
         columns: dict[Role, str | None] = {"x": self.x, "known": known, "group": self.group}
-        return (columns | {"future": self.future, "history": self.history, "expected": self.expected})[role]
+        return (columns | self._others)[role]
 
     @property
     def roles(self) -> list[Role]:
@@ -149,8 +150,10 @@ class Columns:
 
     @property
     def by(self) -> list[str]:
-        """The columns whose entries tell apart what is added up: the unit, the look and the group."""
-        return list(dict.fromkeys(name for name in (self.unit, self.look, self.group) if name is not None))
+        """The columns whose entries tell apart what is added up: the unit, the look, the group and covariates."""
+        told = () if self.covariates is None else self.covariates.names
+        named = [name for name in (self.unit, self.look, self.group, *told) if name is not None]
+        return list(dict.fromkeys(name for name in named if name != self.role("known")))
 
     @property
     def common(self) -> str | None:
@@ -160,8 +163,12 @@ class Columns:
     @property
     def numbered(self) -> dict[Role, str]:
         """The columns of numbers that rows are told apart by, beside x and what is known."""
-        named: dict[Role, str | None] = {"future": self.future, "history": self.history, "expected": self.expected}
-        return {role: name for role, name in named.items() if name is not None}
+        return {role: name for role, name in self._others.items() if name is not None}
+
+    @property
+    def _others(self) -> dict[Role, str | None]:
+        own = {"future": self.future, "history": self.history}
+        return {**own, "expected": self.expected, "unseen": self.unseen}  # type: ignore[dict-item]
 
 
 def check_missing(missing: str) -> None:

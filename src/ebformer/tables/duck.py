@@ -103,18 +103,15 @@ class DuckTable:
         }
         return Contents(_floats(x), _floats(known), read, np.asarray(found["rows"], dtype=np.int64))
 
-    def with_expected(self, columns: Columns, contents: Contents, expected: NDArray[np.float64]) -> DuckTable:
-        wanted = columns.expected
-        assert wanted is not None
+    def with_told(self, columns: Columns, contents: Contents, told: Mapping[str, NDArray[np.float64]]) -> DuckTable:
         arrays = (contents.x, contents.known, *contents.covariates.values())
         same = " AND ".join(f"{sql} IS NOT DISTINCT FROM found.said_{i}" for i, sql in enumerate(self._said(columns)))
+        new = ", ".join(f"found.told_{i}::DOUBLE AS {quoted(name)}" for i, name in enumerate(told))
         return DuckTable(
             self.ask_with(
-                {f"said_{i}": array for i, array in enumerate(arrays)} | {"expected": expected},
-                lambda name: (
-                    f"SELECT given.*, found.expected::DOUBLE AS {quoted(wanted)} "
-                    f"FROM ebformer_given AS given LEFT JOIN {name} AS found ON {same}"
-                ),
+                {f"said_{i}": array for i, array in enumerate(arrays)}
+                | {f"told_{i}": array for i, array in enumerate(told.values())},
+                lambda name: f"SELECT given.*, {new} FROM ebformer_given AS given LEFT JOIN {name} AS found ON {same}",
             ),
             self.unclear,
             self.connection,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -83,13 +82,13 @@ class EagerTable:
 
     def contents(self, columns: Columns) -> Contents:
         assert columns.covariates is not None
-        shown = self._shown(replace(columns, expected=None), 0.0)
+        shown = self._shown(columns, 0.0)
         told = {name: self._entries(name) for name in columns.covariates.names}
         return Contents(shown.x, shown.known, told, shown.rows)
 
-    def with_expected(self, columns: Columns, contents: Contents, expected: NDArray[np.float64]) -> EagerTable:
-        assert columns.expected is not None
-        made = EagerTable(self.frame.with_columns(self._column(columns.expected, expected, np.arange(expected.size))))
+    def with_told(self, columns: Columns, contents: Contents, told: Mapping[str, NDArray[np.float64]]) -> EagerTable:
+        new = [self._column(name, values, np.arange(values.size)) for name, values in told.items()]
+        made = EagerTable(self.frame.with_columns(*new))
         made.lazy = self.lazy
         return made
 

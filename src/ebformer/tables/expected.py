@@ -13,8 +13,8 @@ from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.entries import means_missing
 from ebformer.tables.observations import Contents, Source, observe
 
-COLUMN = "ebformer_expected"
-"""What the column is called while answers are found; it is one of the answers then, and leaves the table."""
+COLUMN, UNSEEN = "ebformer_expected", "ebformer_unseen"
+"""What the columns are called while answers are found; they become answers and notes then, and leave the table."""
 
 
 def with_expected(
@@ -24,7 +24,7 @@ def with_expected(
 
     What was `learnt` before answers again; without it, regressions are cross-fitted to the rows.
     """
-    covariates, columns = columns.covariates, replace(columns, expected=None)
+    covariates, columns = columns.covariates, replace(columns, expected=None, unseen=None)
     assert covariates is not None
     observe(source, columns, missing)  # a row that cannot be used is named as it stands
     said = source.contents(columns)
@@ -32,10 +32,13 @@ def with_expected(
     if learnt is None:
         x, known = (np.where(np.isfinite(each), each, np.nan) for each in (said.x, said.known))
         expected, learnt = cross_fit(columns.channel, x, known, said.rows, read, covariates.regression)
+        told = {COLUMN: expected}
     else:
-        expected = learnt.of(columns.channel, read)
-    columns = replace(columns, expected=COLUMN)
-    return source.with_expected(columns, said, expected), columns, learnt
+        told, unseen = {COLUMN: learnt.of(columns.channel, read)}, learnt.encoding.unseen(read)
+        if unseen.any():
+            told[UNSEEN] = unseen
+    source = source.with_told(columns, said, told)
+    return source, replace(columns, expected=COLUMN, unseen=UNSEEN if UNSEEN in told else None), learnt
 
 
 def _read(said: Contents) -> dict[str, NDArray[Any]]:

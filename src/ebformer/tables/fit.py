@@ -16,7 +16,8 @@ from ebformer.atomic import replacing
 from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.channels import channel_named
-from ebformer.covariates import Expectation, around_expectations, shifted
+from ebformer.covariates import Expectation
+from ebformer.deviations import around_expectations, shifted
 from ebformer.errors import EbformerError, InputError
 from ebformer.pooling import pool as pool_groups
 from ebformer.pooling import side_by_side
@@ -209,9 +210,14 @@ class Fit:
         """What to know about each answer [u], None where there is nothing."""
         names, group = observations.groups
         new = set(self.unknown(observations))
-        said = [f"{self.columns.group} is not in the fit: answered with the prior of all" for _ in names]
-        each = np.array([text if name in new else None for name, text in zip(names, said, strict=True)], dtype=object)
-        return each[group]
+        said = f"{self.columns.group} is not in the fit: answered with the prior of all"
+        of_groups = np.array([said if name in new else None for name in names], dtype=object)[group]
+        if observations.unseen is None or self.expectation is None:
+            return of_groups
+        codes, which = np.unique(observations.unseen, return_inverse=True)
+        told = np.array([self.expectation.encoding.about_unseen(int(code)) for code in codes], dtype=object)[which]
+        both = [[text for text in texts if text is not None] for texts in zip(of_groups, told, strict=True)]
+        return np.array(["; ".join(texts) or None for texts in both], dtype=object)
 
     def apply(self, frame: Any, *, strict: bool = False, **wanted: Any) -> Any:
         """The rows of a table with answers, as `shrink` gives them; nothing is fitted again.
@@ -299,7 +305,7 @@ def fit_table(
     if observations.keys.rows.size == 0:
         raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
     # What is to be predicted, and from what, is asked anew of each table.
-    columns = replace(named or observations.columns, future=None, history=None, expected=None)
+    columns = replace(named or observations.columns, future=None, history=None, expected=None, unseen=None)
     if expectation is not None and columns.channel.name == "binomial":
         if pool or neighbours is not None:
             raise InputError("proportions with covariates are not pooled: name the group as a covariate instead")

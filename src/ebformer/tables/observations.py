@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
 from ebformer.channels.base import Channel
-from ebformer.covariates import deviations
+from ebformer.deviations import deviations
 from ebformer.errors import InputError
 from ebformer.tables.columns import NO_ROWS, Columns, Missing, Role, check_missing
 from ebformer.tables.entries import Offender, complaint, reason
@@ -125,8 +125,8 @@ class Source(Protocol):
     def contents(self, columns: Columns) -> Contents:
         """Observations with their covariates: each once, or row by row."""
 
-    def with_expected(self, columns: Columns, contents: Contents, expected: Floats) -> Source:
-        """The same table with the column `columns.expected`, from what is expected at each of its contents."""
+    def with_told(self, columns: Columns, contents: Contents, told: Mapping[str, Floats]) -> Source:
+        """The same table with columns of what covariates tell, by name, from that at each of its contents."""
 
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         """The entry in this role of the first row that shows one of these observations, and how many rows do."""
@@ -180,6 +180,11 @@ class Observations:
     def expected(self) -> Floats | None:
         """What the covariates of each let expect, where there are any."""
         return self.keys.more.get("expected")
+
+    @property
+    def unseen(self) -> Floats | None:
+        """Which covariates of each a fit cannot read (`Encoding.unseen`), where there are such."""
+        return self.keys.more.get("unseen")
 
     def corners(self) -> list[tuple[Floats, Floats]]:
         """The observations at the ends of the bins, four ways to combine them."""
@@ -270,7 +275,16 @@ def units_of(source: Source, columns: Columns, missing: Missing = "error") -> tu
     if columns.unit is None:
         return source, columns
     check_rows(source, columns, missing)
-    return source.of_units(columns), columns.of_units
+    made = source.of_units(columns)
+    if columns.covariates is not None:
+        plain = replace(columns, covariates=None)
+        units, apart = (each.kinds([columns.unit])[0] for each in (source.of_units(plain), made))
+        if apart > units:
+            raise InputError(
+                f"rows of one {columns.unit} differ in a covariate, so that it does not tell about the unit: "
+                "leave that column out, or make it the same in all rows of a unit"
+            )
+    return made, columns.of_units
 
 
 def check_rows(source: Source, columns: Columns, missing: Missing) -> None:

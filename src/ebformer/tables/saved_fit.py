@@ -17,7 +17,7 @@ from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit
 from ebformer.tally import Tally
 
-FORMAT, VERSION = FIT_FORMAT, 3
+FORMAT, VERSION = FIT_FORMAT, 4
 
 
 def record(fit: Fit) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def read(path: str | os.PathLike[str]) -> Fit:
     advice = "write one with `ebformer estimate --save`"
     found = read_json(path, "a saved fit", advice)
     try:
-        if found["format"] != FORMAT or found["version"] not in (2, VERSION):
+        if found["format"] != FORMAT or found["version"] not in (2, 3, VERSION):
             raise ValueError(found["format"])
         columns = _columns(found["columns"], found["version"])
         rules: dict[str | None, Rule] = {}
@@ -52,6 +52,8 @@ def read(path: str | os.PathLike[str]) -> Fit:
         neighbours = None if pairs is None else tuple((str(a), str(b)) for a, b in pairs)
         told, covariates = found.get("expectation"), columns.covariates
         expectation = None if told is None else Expectation.from_record(told)
+        if expectation is not None and columns.channel.name == "binomial" and found["version"] < 4:
+            raise InputError(f"{path} holds proportions with covariates as ebformer 0.2 fits them: fit them once more")
         if {*(expectation.encoding.names if expectation else ())} != {*(covariates.names if covariates else ())}:
             raise ValueError("other covariates than those that were learnt from")
         fit = Fit(columns, rules, None, None if between is None else finite(between), neighbours, expectation)

@@ -141,7 +141,7 @@ def shrink_table(
     if observations.unusable is not None:
         shown, answers = _explained(observations, observations.unusable, answers, fit.notes(observations))
     rows = source.with_answers(columns, observations.width, shown, answers)
-    if ours := [name for name in (columns.history, columns.expected) if name is not None]:
+    if ours := [name for name in (columns.history, columns.expected, columns.unseen) if name is not None]:
         rows = nw.from_native(rows).drop(ours).to_native()
     return Shrunken(rows, fit, observations, wanted, checks, said, answers, learnt)
 

@@ -6,7 +6,7 @@ them, and cannot bring answers to the cluster.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,7 @@ class SparkTable:
             "covariates need a table in memory or in a file: give frame.toPandas(), or write it as Parquet"
         )
 
-    def with_expected(self, columns: Columns, contents: Contents, expected: NDArray[np.float64]) -> SparkTable:
+    def with_told(self, columns: Columns, contents: Contents, told: Mapping[str, NDArray[np.float64]]) -> SparkTable:
         raise NotImplementedError  # no contents, no expectations
 
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
