@@ -30,7 +30,7 @@ fuzz: .venv/test
 
 site: export NO_MKDOCS_2_WARNING = 1
 site: .venv/site
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python website/build.py site
 
 pages: .venv/test
 	$(BIN)/python tests/test_docs_examples.py

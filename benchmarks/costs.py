@@ -3,7 +3,7 @@
     python benchmarks/costs.py
 
 prints the processor time and the memory of everyday questions at growing sizes, and the exponents of the growth from
-one size to the next. And, from what a whole run of a scale spent,
+one size to the next (on Linux). And, from what a whole run of a scale spent,
 
     python benchmarks/costs.py reproduction/laptop
 
@@ -17,9 +17,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import tempfile
 import time
-import tracemalloc
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -71,36 +71,58 @@ def checked(frame: polars.DataFrame) -> None:
     model_check(rule.prior, tally, np.random.default_rng(0))
 
 
-def reported(frame: polars.DataFrame) -> None:
+def told(name: str, frame: polars.DataFrame, ending: str, *options: str) -> None:
+    """A command on the frame as a file."""
     with tempfile.TemporaryDirectory() as folder:
         frame.write_csv(Path(folder) / "in.csv")
-        asked = ["report", f"{folder}/in.csv", "--count", "x", "--exposure", "t", "--method", "gamma"]
-        command.main([*asked, "-o", f"{folder}/out.html"], standalone_mode=False)
+        asked = [name, f"{folder}/in.csv", "--count", "x", "--method", "gamma", *options]
+        command.main([*asked, "-o", f"{folder}/out.{ending}"], standalone_mode=False)
 
 
-GROWTH: dict[str, tuple[str, list[int], Callable[[int], polars.DataFrame], Callable[[polars.DataFrame], None]]] = {
-    "estimate": ("rows", [10_000, 100_000, 1_000_000], lambda n: table(n, 1000), lambda f: shrunken(f, method="gamma")),
-    "--top 3": ("rows", [10_000, 100_000, 1_000_000], lambda n: table(n, 1000), lambda f: shrunken(f, top=3)),
-    "--top 3, distinct": ("distinct", [1000, 3000, 10_000], lambda n: table(n, n), lambda f: shrunken(f, top=3)),
-    "check": ("distinct", [1000, 10_000, 100_000], lambda n: table(n, n), checked),
-    "report": ("rows", [1000, 10_000, 100_000], lambda n: table(n, 500), reported),
-    "groups": (
+def reported(frame: polars.DataFrame) -> None:
+    told("report", frame, "html", "--exposure", "t")
+
+
+def written(frame: polars.DataFrame) -> None:
+    told("estimate", frame, "csv")
+
+
+def wide(columns: int) -> polars.DataFrame:
+    """A hundred rows with so many columns."""
+    return polars.DataFrame({"x": range(100), **{f"column {i}": range(100) for i in range(columns - 1)}})
+
+
+def grouped(frame: polars.DataFrame, pool: bool = False) -> None:
+    shrunken(frame, method="gamma", group="g", pool=pool)
+
+
+Asked = tuple[str, list[int], Callable[[int], polars.DataFrame], Callable[[polars.DataFrame], None]]
+MANY = [10_000, 100_000, 1_000_000]
+GROWTH: dict[str, Asked] = {
+    "estimate": ("rows", MANY, lambda n: table(n, 1000), lambda f: shrunken(f, method="gamma")),
+    "estimate, all distinct": ("distinct", MANY, lambda n: table(n, n), lambda f: shrunken(f, method="gamma")),
+    "--top 3": ("rows", MANY, lambda n: table(n, 1000), lambda f: shrunken(f, top=3)),
+    "--top 3, all distinct": ("distinct", [1000, 3000, 10_000], lambda n: table(n, n), lambda f: shrunken(f, top=3)),
+    "check": ("rows", MANY, lambda n: table(n, 1000), checked),
+    "check, all distinct": ("distinct", [1000, 10_000, 100_000], lambda n: table(n, n), checked),
+    "report": ("rows", MANY, lambda n: table(n, 500), reported),
+    "report, all distinct": ("distinct", [1000, 10_000, 100_000], lambda n: table(n, n), reported),
+    "100 groups": ("rows", MANY, lambda n: table(n, 1000, 100), grouped),
+    "groups of one, one exposure": ("groups", MANY, lambda n: table(n, 1, n), grouped),
+    "groups of one, all distinct": ("groups", [100, 1000, 10_000], lambda n: table(n, n, n), grouped),
+    "groups of ten, all distinct": ("groups", [100, 300, 1000], lambda n: table(10 * n, 10 * n, n), grouped),
+    "groups of ten, pooled": (
         "groups",
-        [100, 1000, 10_000],
+        [100, 300, 1000],
         lambda n: table(10 * n, 10 * n, n),
-        lambda f: shrunken(f, method="gamma", group="g"),
+        lambda f: grouped(f, pool=True),
     ),
-    "groups, pooled": (
-        "groups",
-        [100, 1000, 10_000],
-        lambda n: table(10 * n, 10 * n, n),
-        lambda f: shrunken(f, method="gamma", group="g", pool=True),
-    ),
+    "wide header": ("columns", [20, 200, 2000], wide, written),
 }
 """What is asked, what grows, how far, the tables and the question."""
 
 
-def growth(names: list[str]) -> None:
+def growth(names: list[str], largest: int) -> None:
     """Processor time and memory at every size, and the exponent from the size before."""
     print("| what | grows | size | seconds | MB | exponent |\n| --- | --- | ---: | ---: | ---: | ---: |")
     for name in names:
@@ -109,25 +131,34 @@ def growth(names: list[str]) -> None:
             warnings.simplefilter("ignore")
             ask(make(min(50, sizes[0])))  # what is imported and made once
             before = None
-            for size in sizes:
+            for size in [size for size in sizes if size <= largest]:
                 frame = make(size)
-                tracemalloc.start()
+                held = peak(anew=True)
                 start = time.process_time()
                 ask(frame)
-                spent, held = time.process_time() - start, tracemalloc.get_traced_memory()[1] / 1e6
-                tracemalloc.stop()
+                spent, held = time.process_time() - start, max(0, peak() - held)
                 grew = "" if before is None else f"{math.log(spent / before[1]) / math.log(size / before[0]):.2f}"
-                print(f"| {name} | {what} | {size:,} | {spent:.2f} | {held:.0f} | {grew} |", flush=True)
+                print(f"| {name} | {what} | {size:,} | {spent:.2f} | {held / 1000:.0f} | {grew} |", flush=True)
                 before = size, spent
+
+
+def peak(anew: bool = False) -> int:
+    """The most memory that this process has held, in kB, or, `anew`, what it holds now; of Linux."""
+    if anew:
+        Path("/proc/self/clear_refs").write_text("5")
+    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    assert found is not None
+    return int(found[1])
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", help="OUTPUT/SCALE of a finished run of the reproduction")
     parser.add_argument("--only", action="append", choices=list(GROWTH), help="this growth alone; repeatable")
+    parser.add_argument("--largest", type=int, default=10**9, help="no size beyond this")
     given = parser.parse_args()
     if given.folder is None:
-        growth(given.only or list(GROWTH))
+        growth(given.only or list(GROWTH), given.largest)
         raise SystemExit
     folder = given.folder
     before, measured = costs(), spent(folder)

@@ -3,38 +3,94 @@
     python tests/faults.py --kills 100            # every command; --only estimate for one of them
 
 A command is run to its end once; then again and again, killed (SIGKILL, every fourth time SIGTERM) after a random part
-of the time it took. After each kill the target holds what it held before, or what a finished run writes, and never a
-part of it; what can be resumed is run to its end. The next run leaves no litter.
+of the time it took. After each kill a target holds what it held before, or what a finished run writes, and never a
+part of it. After five kills the next run goes to its end: it writes what an uninterrupted run does, but for its clocks,
+and leaves no litter. Commands run in forks of a process that has imported what they need, so that kills meet their
+work.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
+import csv
+import importlib
+import json
+import multiprocessing
 import os
 import random
+import runpy
+import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
 
+ROWS = 50_000
+"""Enough that writing is a good part of a run."""
 OLD = b"what stood here before\n"
+WEBSITE = Path(__file__).parents[1] / "website"
+
+
+def ebformer() -> None:
+    from ebformer.cli import main
+
+    main(sys.argv[1:])
+
+
+def train_with_checkpoints() -> None:
+    """`ebformer` whose training writes a checkpoint after each step, so that a kill often meets one."""
+    from ebformer.lab.pretraining import loop
+
+    loop.train.__kwdefaults__["checkpoint_every_seconds"] = 0.0
+    ebformer()
+
+
+def build_the_site() -> None:
+    runpy.run_path(str(WEBSITE / "build.py"))
+
+
+def content(path: Path) -> object:
+    """What a file or a folder holds."""
+    if path.is_dir():
+        return {file.relative_to(path): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    return path.read_bytes()
+
+
+def without_clocks(path: Path) -> object:
+    """The rows of a table but for their seconds."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [[row[name] for name in row if "seconds" not in name] for row in csv.DictReader(file)]
+
+
+def checkpoint(path: Path) -> object:
+    """The step, the weights and the generators of a run; its clocks and its log differ by them."""
+    import torch
+
+    kept = torch.load(path, weights_only=True)
+    weights = {name: tensor.numpy().tobytes() for name, tensor in kept["average"].items()}
+    return kept["progress"]["step"], weights, kept["generators"]
 
 
 @dataclass(frozen=True)
 class Command:
-    """`arguments` as in a shell, and the files it writes; a run that is resumed goes on where it was killed."""
+    """A program with its `arguments`, and the files and folders that it writes."""
 
     arguments: tuple[str, ...]
     targets: tuple[str, ...]
+    program: Callable[[], None] = ebformer
+    read: Callable[[Path], object] = content
+    """What counts of a target; it fails on half of one."""
     resumes: bool = False
-    varies: tuple[str, ...] = ()
-    """Targets whose bytes differ from run to run, such as with a date: these are only looked at for being whole."""
+    """It goes on where it was killed, so it begins with no targets."""
+    passes: bool = False
+    """A target may hold an earlier state of the run, whole."""
 
 
 COMMANDS = {
@@ -42,90 +98,159 @@ COMMANDS = {
         ("estimate", "in.csv", "--count", "x", "--exposure", "t", "-o", "out.csv", "--save", "fit.json"),
         ("out.csv", "fit.json"),
     ),
-    "parquet": Command(("estimate", "in.csv", "--count", "x", "-o", "out.parquet"), ("out.parquet",)),
+    "estimate, Parquet": Command(("estimate", "in.csv", "--count", "x", "-o", "out.parquet"), ("out.parquet",)),
     "apply": Command(("apply", "given.json", "in.csv", "-o", "out.csv"), ("out.csv",)),
-    "report": Command(("report", "in.csv", "--count", "x", "-o", "out.html"), ("out.html",), varies=("out.html",)),
+    "report": Command(("report", "in.csv", "--count", "x", "-o", "out.html"), ("out.html",)),
     "drift": Command(("drift", "in.csv", "--before", "x", "--after", "y", "-o", "drift.json"), ("drift.json",)),
     "arena": Command(
-        ("arena", "--estimators", "mle,gamma", "--n", "50", "--priors", "3", "--workers", "1", "-o", "losses.csv"),
+        ("arena", "--estimators", "mle,gamma", "--n", "50", "--priors", "40", "--workers", "1", "-o", "losses.csv"),
         ("losses.csv",),
+        read=without_clocks,
         resumes=True,
-        varies=("losses.csv",),
     ),
+    "train": Command(
+        ("train", "smoke", "--steps", "6", "--folder", "run", "--resume"),
+        ("run/state.pt",),
+        program=train_with_checkpoints,
+        read=checkpoint,
+        resumes=True,
+        passes=True,
+    ),
+    "reproduce": Command(
+        ("reproduce", "--scale", "smoke", "--only", "fig-minimax", "--only", "cor-regret", "-o", "pages"),
+        ("pages/index.html", "pages/index.md", "pages/fig-minimax.png", "pages/cor-regret.png"),
+        resumes=True,
+    ),
+    "site": Command(("site",), ("site",), program=build_the_site),
 }
 
 
 def prepare(folder: Path) -> None:
-    """The inputs of all commands, and targets that already hold something."""
+    """The inputs of all commands."""
     rng = np.random.default_rng(0)
-    x, y, t = rng.poisson(3, 400), rng.poisson(3, 400), rng.uniform(0.5, 4, 400).round(2)
+    x, y, t = rng.poisson(3, ROWS), rng.poisson(3, ROWS), rng.uniform(0.5, 4, ROWS).round(1)
     rows = "\n".join(f"u{i},{a},{b},{c}" for i, (a, b, c) in enumerate(zip(x, y, t, strict=True)))
     (folder / "in.csv").write_text(f"name,x,y,t\n{rows}\n")
-    run(("estimate", "in.csv", "--count", "x", "--save", "given.json", "-o", "first.csv"), folder).communicate()
-    (folder / "first.csv").unlink(missing_ok=True)
+    run(Command(("estimate", "in.csv", "--count", "x", "--save", "given.json", "-o", "first.csv"), ()), folder)
+    (folder / "first.csv").unlink()
+    (folder / "docs").mkdir()
+    for page in ("index", "one", "two"):
+        (folder / "docs" / f"{page}.md").write_text(f"# {page}\n\nA page of a site.\n")
+    (folder / "mkdocs.yml").write_text("site_name: three pages\n")
 
 
-def run(arguments: tuple[str, ...], folder: Path) -> subprocess.Popen[bytes]:
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "ebformer", *arguments],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+def start(command: Command, folder: Path) -> BaseProcess:
+    """The command in a process of its own; what it says and what it imports go to files beside the folder."""
+    process = multiprocessing.get_context("fork").Process(target=child, args=(command, folder))
+    process.start()
+    return process
 
 
-def digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def child(command: Command, folder: Path) -> None:
+    os.setsid()
+    os.chdir(folder)
+    said = os.open(f"{folder}.said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(said, 2)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.argv = ["ebformer", *command.arguments]
+    try:
+        command.program()
+    finally:
+        Path(f"{folder}.modules").write_text(json.dumps(list(sys.modules)))
 
 
-def litter(folder: Path) -> list[str]:
-    return [path.name for path in folder.iterdir() if path.name.endswith(".partial")]
+def run(command: Command, folder: Path) -> str:
+    """To its end: what it complained of, or nothing."""
+    process = start(command, folder)
+    process.join()
+    return f"fails by itself: {Path(f'{folder}.said').read_text()[-300:]}" if process.exitcode else ""
+
+
+def import_as_it_did(folder: Path) -> None:
+    """What a command imported, so that its forks find it; no threads begin by that."""
+    for name in json.loads(Path(f"{folder}.modules").read_text()):
+        with suppress(Exception):
+            importlib.import_module(name)
+
+
+def everything(folder: Path) -> set[Path]:
+    return {path.relative_to(folder) for path in folder.rglob("*")}
+
+
+def make_old(command: Command, folder: Path) -> None:
+    """Targets that are replaced hold something."""
+    for target in command.targets:
+        place = folder / target
+        if not place.suffix:
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir()
+            place /= "index.html"
+        place.write_bytes(OLD)
+
+
+def remove(folder: Path, paths: set[Path]) -> None:
+    for path in sorted(paths, reverse=True):
+        place = folder / path
+        place.rmdir() if place.is_dir() else place.unlink()
+
+
+def faults_of(command: Command, folder: Path, whole: dict[str, object], before: dict[str, object]) -> list[str]:
+    """Targets that are neither as before nor whole."""
+    found = []
+    for target in command.targets:
+        path = folder / target
+        if path.exists():
+            try:
+                good = content(path) == before.get(target) or command.read(path) == whole[target] or command.passes
+            except Exception as error:  # whatever half a file brings about
+                found.append(f"{target}: {error}")
+                continue
+        else:
+            good = target not in before or not path.suffix  # a folder has no name between two renames
+        if not good:
+            found.append(f"{target} is neither old nor whole")
+    return found
 
 
 def attack(name: str, kills: int, rng: random.Random) -> tuple[int, int, list[str]]:
     """How often it was killed before its end, how often after, and what was lost."""
-    command, lost, early, late = COMMANDS[name], [], 0, 0
+    command, lost, early, late = COMMANDS[name], list[str](), 0, 0
     with tempfile.TemporaryDirectory() as home:
-        folder = Path(home)
+        folder = Path(home) / "folder"
+        folder.mkdir()
         prepare(folder)
-        start = time.monotonic()
-        finished = run(command.arguments, folder)
-        _, said = finished.communicate()
-        if finished.returncode:
-            return 0, 0, [f"{name} fails by itself: {said.decode()[-300:]}"]
-        took = time.monotonic() - start
-        whole = {target: digest(folder / target) for target in command.targets}
+        inputs = everything(folder)
+        if said := run(command, folder):
+            return 0, 0, [said]
+        import_as_it_did(folder)
+        remove(folder, everything(folder) - inputs)
+        begun = time.monotonic()
+        run(command, folder)
+        took = time.monotonic() - begun
+        whole = {target: command.read(folder / target) for target in command.targets}
+        finished = everything(folder)
+        remove(folder, finished - inputs)
         for number in range(kills):
-            for target in command.targets:
-                (folder / target).unlink(missing_ok=True)
-                if not command.resumes:
-                    (folder / target).write_bytes(OLD)
-            process = run(command.arguments, folder)
-            time.sleep(rng.uniform(0.0, took * 1.1))
-            over = process.poll() is not None
+            if not command.resumes:
+                make_old(command, folder)
+            before = {target: content(folder / target) for target in command.targets if (folder / target).exists()}
+            process = start(command, folder)
+            time.sleep(rng.uniform(0.0, took))
+            over = not process.is_alive()
             early, late = early + (not over), late + over
-            os.killpg(process.pid, signal.SIGTERM if number % 4 == 3 else signal.SIGKILL) if not over else None
-            process.communicate()
-            for target in command.targets:
-                path = folder / target
-                if command.resumes and not path.exists():
-                    continue
-                if path.read_bytes() != OLD and target not in command.varies and digest(path) != whole[target]:
-                    lost.append(f"kill {number}: {target} is neither old nor whole")
-                page = target.endswith(".html") and path.read_bytes() != OLD
-                if page and not path.read_text(encoding="utf-8").rstrip().endswith("</html>"):
-                    lost.append(f"kill {number}: {target} ends early")
-            if command.resumes:
-                again = run(command.arguments, folder)
-                _, said = again.communicate()
-                if again.returncode:
-                    lost.append(f"kill {number}: cannot be resumed: {said.decode()[-200:]}")
-        run(command.arguments, folder).communicate()
-        if left := litter(folder):
-            lost.append(f"{len(left)} unfinished files are left after the next run, such as {left[0]}")
+            if not over and process.pid is not None:
+                os.kill(process.pid, signal.SIGTERM if number % 4 == 3 else signal.SIGKILL)
+            process.join()
+            lost += [f"kill {number}: {fault}" for fault in faults_of(command, folder, whole, before)]
+            if number % 5 < 4 and number < kills - 1 and not (over and command.resumes):
+                continue
+            if said := run(command, folder):
+                lost.append(f"kill {number}: the next run {said}")
+            elif any(command.read(folder / target) != whole[target] for target in command.targets):
+                lost.append(f"kill {number}: the next run ends otherwise")
+            elif litter := everything(folder) - finished:
+                lost.append(f"kill {number}: the next run leaves {sorted(map(str, litter))[0]}")
+            remove(folder, everything(folder) - inputs)
     return early, late, lost
 
 
@@ -135,6 +260,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=list(COMMANDS))
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    os.environ |= {"OMP_NUM_THREADS": "1", "SOURCE_DATE_EPOCH": "0", "NO_MKDOCS_2_WARNING": "1"}
     failed = False
     print("| command | kills before its end | after it | lost |\n| --- | ---: | ---: | --- |", flush=True)
     for name in given.only or COMMANDS:

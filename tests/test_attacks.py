@@ -8,6 +8,9 @@ import os
 import random
 import subprocess
 import sys
+import tracemalloc
+from collections import Counter
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -309,3 +312,56 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_and_that_of_a_living_o
         partial.write_text("1")
     assert (tmp_path / "a.csv").read_text() == "1"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([other.name, "a.csv"])
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_a_file_that_never_ends_its_first_line_is_not_read_whole(tmp_path: Path, ending: str) -> None:
+    """Sixteen kilobytes of gzip hold sixteen megabytes of it, and would hold gigabytes as well."""
+    endless = b"a" * 2**24
+    (tmp_path / f"in.{ending}").write_bytes(gzip.compress(endless) if ending == "csv.gz" else endless)
+    tracemalloc.start()
+    done = ebformer("estimate", f"in.{ending}", "--count", "a", folder=tmp_path)
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert done.returncode == 1
+    assert "where the names of its columns should be" in " ".join(done.stderr.split())
+    assert held < 2**24
+
+
+class Elements(HTMLParser):
+    """The kinds of elements and attributes of a page, and how many of those that run or fetch something."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.kinds, self.active = set[tuple[str, str]](), Counter[str]()
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.kinds |= {(tag, name) for name, _ in [("", None), *attributes]}
+        self.active[tag] += tag in ("script", "style", "img", "iframe", "object", "link", "a", "form")
+
+
+def test_no_name_adds_an_element_to_a_report(tmp_path: Path) -> None:
+    """Names of columns and of units that would be markup, a formula, a template or a comment are text."""
+
+    def written(name: str) -> Elements:
+        rows = [f"{name}{i},{(7 * i) % 9},{name}" for i in range(30)]
+        (tmp_path / "in.csv").write_text(f"u{name},x{name},o{name}\n" + "\n".join(rows) + "\n")
+        done = ebformer("report", "in.csv", "--count", f"x{name}", "--method", "gamma", "-o", "o.html", folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return Elements((tmp_path / "o.html").read_text(encoding="utf-8"))
+
+    plain = written("plain")
+    for hostile in (
+        "</script><script>x()</script>",
+        "</style><svg onload=x()>",
+        "'><img src=x onerror=x()>",
+        "<!--",
+        "]]><x>",
+        "=1+cmd()",
+        "{{7*7}}${x}`",
+        "\u202eevil",
+    ):
+        found = written(hostile)
+        assert found.kinds <= plain.kinds, hostile
+        assert found.active == plain.active, hostile

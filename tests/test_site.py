@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from typing import Any
 import nbformat
 import pytest
 from nbclient import NotebookClient
+
+import test_docs_examples
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "website"))
@@ -52,9 +55,25 @@ def test_a_folder_of_files_is_searched(site: Path, browser: Any) -> None:
 
 
 @pytest.mark.parametrize("page", notebooks.PAGES)
-def test_the_notebook_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_types_what_its_page_runs(page: str) -> None:
+    """The pages themselves run in test_docs_examples.py."""
+    assert f"{page}.md" in test_docs_examples.PAGES
+    shown = list[str]()
+    for language, content in test_docs_examples.BLOCK.findall((ROOT / f"docs/{page}.md").read_text(encoding="utf-8")):
+        if language == "console":
+            shown += [f"!{line}" for line, _ in test_docs_examples.commands(content)]
+        else:
+            shown += "".join(each.source for each in doctest.DocTestParser().get_examples(content)).splitlines()
+    cells = notebooks.notebook(ROOT / f"docs/{page}.md")
+    nbformat.validate(cells)
+    typed = [line for cell in cells.cells if cell.cell_type == "code" for line in cell.source.splitlines()]
+    assert typed == shown
+
+
+def test_a_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One with commands and Python."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}", prepend=":")
-    cells = notebooks.notebook(ROOT / f"docs/{page}.md")
+    cells = notebooks.notebook(ROOT / "docs/tutorial-insurance.md")
     NotebookClient(cells, timeout=120, kernel_name="python3").execute()
     nbformat.validate(cells)

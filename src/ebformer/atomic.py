@@ -1,4 +1,4 @@
-"""Files appear whole or not at all: write beside the target, then rename over it."""
+"""Files and folders appear whole or not at all: write beside the target, then rename over it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import hashlib
 import os
 import platform
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,13 +26,35 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))  # through a link to the file it names: the link stays
     remove_litter(target)
-    partial = target.with_name(f".{target.name}.{_here()}-{os.getpid()}-{secrets.token_hex(4)}.partial")
+    partial = _beside(target)
     try:
         partial.touch(exist_ok=False)
         yield partial
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The same for a folder: a kill between the two renames at the end leaves none of that name, never half of one."""
+    target = Path(os.path.realpath(path))
+    remove_litter(target)
+    partial, old = _beside(target), _beside(target)
+    try:
+        partial.mkdir()
+        yield partial
+        if target.exists():
+            os.rename(target, old)
+        os.rename(partial, target)
+    finally:
+        for left in (partial, old):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _beside(target: Path) -> Path:
+    """A name in the target's folder that says whose it is."""
+    return target.with_name(f".{target.name}.{_here()}-{os.getpid()}-{secrets.token_hex(4)}.partial")
 
 
 def remove_litter(target: Path) -> None:
@@ -41,7 +64,7 @@ def remove_litter(target: Path) -> None:
         for path in target.parent.glob(f"{glob.escape(start)}*.partial"):
             process = path.name.removeprefix(start).partition("-")[0]
             if process.isdigit() and not _alive(int(process)):
-                path.unlink(missing_ok=True)
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _here() -> str:

@@ -27,6 +27,8 @@ RELEVANT = 0.02
 """... and when it moves more than this share of the units: with 10^8 rows everything is significant."""
 
 
+AT_ONCE = 2**18
+"""Log-probabilities, of all priors of a grid and all observations, that are held at once."""
 SMALL_RATE = 0.05
 """Below this rate per unit of exposure, successes out of tries and counts are nearly the same."""
 
@@ -164,17 +166,20 @@ def zeros_left_out(tally: Tally) -> str | None:
     x, units, advice = tally.x, tally.multiplicity, tally.channel.advice
     if advice.no_zeros is None or x.min() == 0 or tally.n < HANDFUL:
         return None
+    means, shapes = np.meshgrid(tally.mean * 2.0 ** np.arange(-10.0, 2.0), 2.0 ** np.arange(-4.0, 7.0))
     whole, without, best = -np.inf, -np.inf, (0.0, np.inf)
-    for mean in tally.mean * 2.0 ** np.arange(-10.0, 2.0):
-        for shape in 2.0 ** np.arange(-4.0, 7.0):
-            prior = tally.channel.conjugate_prior(shape=shape, rate=shape / mean)
-            log_f, log_zero = prior.log_marginal(x, tally.known), prior.log_marginal(np.zeros_like(x), tally.known)
-            seen = -np.expm1(log_zero)
-            likelihood = float(units @ log_f)
-            whole, left = max(whole, likelihood), likelihood - float(units @ np.log(seen))
-            if left > without:
-                ones = np.exp(prior.log_marginal(np.ones_like(x), tally.known))
-                without, best = left, (float(units @ (np.exp(log_zero) / seen)), float(units @ (ones / seen)))
+    for some in np.array_split(np.arange(means.size), min(means.size, 1 + means.size * x.size // AT_ONCE)):
+        shape, mean = shapes.flat[some][:, None], means.flat[some][:, None]
+        prior = tally.channel.conjugate_prior(shape=shape, rate=shape / mean)
+        log_zero = prior.log_marginal(np.zeros_like(x), tally.known)  # [some, u]
+        seen = -np.expm1(log_zero)
+        likelihood = prior.log_marginal(x, tally.known) @ units
+        left = likelihood - np.log(seen) @ units
+        whole, top = max(whole, float(likelihood.max())), int(left.argmax())
+        if left[top] > without:
+            ones = np.exp(prior.log_marginal(np.ones_like(x), tally.known)[top])
+            per_unit = units / seen[top]
+            without, best = float(left[top]), (float(per_unit @ np.exp(log_zero[top])), float(per_unit @ ones))
     zeros, ones_expected = best
     told = without - whole > -np.log(SIGNIFICANT) and zeros > max(-np.log(SIGNIFICANT), RELEVANT * tally.n)
     return advice.no_zeros if told and units[x == 1].sum() > ones_expected / 2 else None

@@ -299,9 +299,12 @@ class Rule(ABC):
             )
         try:
             # Files of version 1 hold rules for Poisson counts, and nothing about what was fitted.
-            return Rule._kinds[kind]._from_content(
+            rule = Rule._kinds[kind]._from_content(
                 record["content"], **_common(record if version == VERSION else {**record, "known": record["exposure"]})
             )
+            if isinstance(rule, CurveRule) and rule.known is None:
+                raise ValueError("'known', which no curve is without")
+            return rule
         except WeightsError:
             raise
         except (KeyError, IndexError, TypeError, AttributeError, ValueError, ArithmeticError) as error:

@@ -43,6 +43,16 @@ def browser(playground: Path) -> Iterator[Any]:
 @pytest.fixture
 def page(browser: Any, playground: Path) -> Any:
     """The page, freshly opened from its file, after its first answer."""
+    return opened(browser, playground)
+
+
+@pytest.fixture
+def engine(browser: Any, playground: Path) -> Any:
+    """The page in whatever state, for those who only call its functions."""
+    return browser if browser.current_url == playground.as_uri() else opened(browser, playground)
+
+
+def opened(browser: Any, playground: Path) -> Any:
     from selenium.webdriver.support.ui import WebDriverWait
 
     browser.get(playground.as_uri())

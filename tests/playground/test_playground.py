@@ -80,13 +80,13 @@ def apart(found: dict[str, list[float]], right: Any, known: Any) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "method"), COMBINATIONS)
-def test_numbers_equal_those_of_python(kind: str, method: str, page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_equal_those_of_python(kind: str, method: str, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """priorformer computes in single precision, in which Python's two ways, compiled and in numpy, may part: the page
     then equals one of them."""
     tables = [random_table(kind, number) for number in range(TABLES)]
     if method == "robbins":
         tables = [random_table(kind, 2 * number) for number in range(TABLES)]
-    found = page.execute_script(ANSWERED, tables, method)
+    found = engine.execute_script(ANSWERED, tables, method)
     for table, answers in zip(tables, found, strict=True):
         right = python_answers(table, method)
         if isinstance(right, str):
@@ -102,9 +102,9 @@ def test_numbers_equal_those_of_python(kind: str, method: str, page: Any, monkey
 
 
 @pytest.mark.parametrize("known", [["2", "2.5", "3"], ["1", "1", "1"]])
-def test_what_python_refuses_the_page_refuses(known: list[str], page: Any) -> None:
+def test_what_python_refuses_the_page_refuses(known: list[str], engine: Any) -> None:
     table = ["x", "t"], [["1", "2", "3"], known], {"count": "x", "exposure": "t"}
-    found, right = page.execute_script(ANSWERED, [table], "robbins")[0], python_answers(table, "robbins")
+    found, right = engine.execute_script(ANSWERED, [table], "robbins")[0], python_answers(table, "robbins")
     assert found == right if isinstance(right, str) else apart(found, right, None) < 1e-12
 
 
@@ -269,7 +269,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("fault", BAD)
-def test_bad_files_get_the_sentence_of_the_command_line(fault: str, page: Any, tmp_path: Path) -> None:
+def test_bad_files_get_the_sentence_of_the_command_line(fault: str, engine: Any, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(BAD[fault])
     done = ebformer(
         "estimate", "t.csv", "--count", "x", "--exposure", "t", "--method", "gamma", "-o", "o.csv", folder=tmp_path
@@ -280,6 +280,6 @@ def test_bad_files_get_the_sentence_of_the_command_line(fault: str, page: Any, t
     try { ebformer.answered(ebformer.opened(bytes, 't.csv').table, {count: 'x', exposure: 't'}, 'gamma', 0.9); }
     catch (error) { return [error.refused, error.message]; }
     """
-    refused, sentence = page.execute_script(script, base64.b64encode(BAD[fault]).decode())
+    refused, sentence = engine.execute_script(script, base64.b64encode(BAD[fault]).decode())
     assert refused, sentence
     assert sentence in " ".join(done.stderr.split())

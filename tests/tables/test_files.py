@@ -32,7 +32,7 @@ lines", padded ,0,NULL
 
 
 def shrunken(source: Path, target: Path, columns: Columns) -> None:
-    with open_table(str(source)) as file:
+    with open_table(str(source), str(target)) as file:
         file.write(shrink_table(file.table, columns, eb.CATALOGUE["npmle"], Wanted()).rows, str(target), columns)
 
 
@@ -295,9 +295,38 @@ def test_an_output_through_a_link_is_written_to_the_file_it_names(tmp_path: Path
 def test_a_failed_write_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("goals\n1\n2\n")
     (tmp_path / "out.csv").write_text("precious\n")
-    with open_table(str(tmp_path / "in.csv")) as file:
+    with open_table(str(tmp_path / "in.csv"), str(tmp_path / "out.csv")) as file:
         broken = file.table.ask("SELECT goals, error('disk on fire') AS estimate FROM ebformer_given")
         with pytest.raises(duckdb.Error, match="disk on fire"):
             file.write(broken, str(tmp_path / "out.csv"), Columns("goals"))
     assert (tmp_path / "out.csv").read_text() == "precious\n"
     assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "FROM read_csv('{beside}')",
+        "FROM '{beside}'",
+        "FROM read_text('/etc/hostname')",
+        "FROM glob('{folder}/*')",
+        "FROM read_csv('{folder}/*.csv')",
+        "FROM 'https://example.com/table.csv'",
+        "FROM 's3://bucket/table.parquet'",
+        "ATTACH '{folder}/other.db'",
+        "COPY (SELECT 1) TO '{folder}/written.csv'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET enable_external_access = true",
+        "SET allowed_paths = ['{beside}']",
+    ],
+)
+def test_an_open_table_opens_no_other_file(tmp_path: Path, sql: str) -> None:
+    """Whatever a query said, were one to slip through: no other file, address, folder, database or extension."""
+    (tmp_path / "in.csv").write_text("goals\n3\n0\n")
+    (tmp_path / "beside.csv").write_text("secret\n1\n")
+    with open_table(str(tmp_path / "in.csv")) as file:
+        with pytest.raises((duckdb.PermissionException, duckdb.InvalidInputException)):
+            file.connection.execute(sql.format(beside=tmp_path / "beside.csv", folder=tmp_path)).fetchall()
+        assert file.table.rows.fetchall() == [("3",), ("0",)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["beside.csv", "in.csv"]

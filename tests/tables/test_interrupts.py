@@ -45,7 +45,7 @@ def test_no_moment_of_writing_is_deaf(tmp_path: Path) -> None:
     counts.write_parquet(str(tmp_path / "in.parquet"))
     keys, columns = Distinct(None, np.arange(40.0), np.ones(40), np.full(40, 50000)), Columns("goals")
     for seconds in np.linspace(1e-4, 0.03, 60):
-        with open_table(str(tmp_path / "in.parquet")) as table:
+        with open_table(str(tmp_path / "in.parquet"), str(tmp_path / "out.csv")) as table:
             rows = table.table.with_answers(columns, 0.0, keys, {"estimate": np.arange(40) * 0.7})
             writing = partial(table.write, rows, str(tmp_path / "out.csv"), columns)
             with pytest.raises(KeyboardInterrupt):

@@ -148,12 +148,15 @@ class ConjugateMixture(MixedPrior):
         return total
 
     def _after(self, x: Floats, known: Floats) -> Floats:
-        """P(part | x), x.shape + (h,)."""
+        """P(part | x), x.shape + (h,); an x that is impossible in every part tells nothing of which it is."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.weights) + self.parts.log_marginal(x[..., None], known[..., None])
         priors = self.weights.reshape(self.in_doubt, -1)
         logs = logs.reshape(*logs.shape[:-1], *priors.shape)
-        own = np.exp(logs - logsumexp(logs, axis=-1, keepdims=True))
+        total = logsumexp(logs, axis=-1, keepdims=True)
+        impossible = np.isneginf(total)
+        before = priors / priors.sum(axis=1, keepdims=True)
+        own = np.where(impossible, before, np.exp(logs - np.where(impossible, 0.0, total)))
         return np.asarray((own * priors.sum(axis=1, keepdims=True)).reshape(*logs.shape[:-2], -1))
 
     def parameters(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def command(
         check_output(output)
     check_input(rule)
     fit = Fit.load(rule)
-    with open_table(file) as opened:
+    with open_table(file, output or "-") as opened:
         columns = named.or_those_of(fit.columns).found_in(opened, wanted.future)
         missing: Missing = "error" if strict else "explain"
         shrunken = shrink_table(opened.table, columns, fit, wanted, missing, options.watch(opened))

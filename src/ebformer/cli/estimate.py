@@ -74,7 +74,7 @@ def command(
         check_folder(save)
         if os.path.realpath(save) in [os.path.realpath(other) for other in (file, output) if other is not None]:
             raise InputError(f"cannot write the fit to {save}, which is a table of this command: name another file")
-    with open_table(file) as opened:
+    with open_table(file, output or "-") as opened:
         columns, watch = named.found_in(opened, wanted.future), options.watch(opened)
         estimator = chosen or find(default_method(columns.channel))
         shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool, near)

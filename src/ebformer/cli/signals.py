@@ -67,7 +67,7 @@ def command(
     if output is not None:
         check_output(output)
     chosen = find(method)
-    with open_table(file) as opened:
+    with open_table(file, output or "-") as opened:
         pairs, wanted = Pairs(row, column, count, stratify, expected), Wanted(above=above, fdr=fdr, signals=True)
         found = find_signals(opened.table, pairs, chosen, wanted, options.watch(opened))
         picked = found.rows.aggregate("count(*) AS pairs, count_if(selected) AS selected").fetchall()[0]

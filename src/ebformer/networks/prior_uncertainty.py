@@ -55,4 +55,4 @@ def inverse_square_root(matrix: Array) -> Array:
     """
     (a, b), (_, c) = matrix.tolist()
     root = (a * c - b * b) ** 0.5
-    return np.array([[c + root, -b], [-b, a + root]]) / (root * (a + c + 2.0 * root) ** 0.5)
+    return np.asarray(np.array([[c + root, -b], [-b, a + root]]) / (root * (a + c + 2.0 * root) ** 0.5))

@@ -6,7 +6,8 @@ SQL of our own, since narwhals would end at the first text that is no number, an
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -35,27 +36,44 @@ JUDGED = 10_000
 class DuckTable:
     """A DuckDB relation as a source. Columns of text are read as numbers where a number is needed.
 
-    `unclear` are columns of text whose numbers may mean two things, each with such an entry: they are refused.
+    `unclear` are columns of text whose numbers may mean two things, each with such an entry: they are refused. Where
+    external access is off, DuckDB sees no variables of ours either, and arrays are handed to its `connection`.
 
     >>> rows = duckdb.connect().sql("SELECT unnest([3, 0, 3]) AS goals")
     >>> DuckTable(rows).distinct(Columns("goals"), width=0).rows.sum().item()
     3
     """
 
-    def __init__(self, rows: duckdb.DuckDBPyRelation, unclear: Mapping[str, str] = MappingProxyType({})) -> None:
-        self.rows, self.unclear = rows, unclear
+    def __init__(
+        self,
+        rows: duckdb.DuckDBPyRelation,
+        unclear: Mapping[str, str] = MappingProxyType({}),
+        connection: duckdb.DuckDBPyConnection | None = None,
+    ) -> None:
+        self.rows, self.unclear, self.connection = rows, unclear, connection
         self.types = dict(zip(rows.columns, map(str, rows.types), strict=True))
+
+    def beside(self, rows: duckdb.DuckDBPyRelation) -> DuckTable:
+        """Other rows of the same database."""
+        return DuckTable(rows, connection=self.connection)
 
     @property
     def names(self) -> list[str]:
         return list(self.rows.columns)
 
-    def ask(self, sql: str, ebformer_found: dict[str, NDArray[Any]] | None = None) -> duckdb.DuckDBPyRelation:
-        """Run a query in which `ebformer_given` stands for this table and `ebformer_found` for these arrays.
-
-        No table of its database has such a name. DuckDB looks for the second among the variables here.
-        """
+    def ask(self, sql: str) -> duckdb.DuckDBPyRelation:
+        """Run a query in which `ebformer_given` stands for this table; no table of its database has such a name."""
         answer = self.rows.query("ebformer_given", sql)
+        assert answer is not None
+        return answer
+
+    def ask_with(self, ebformer_found: dict[str, NDArray[Any]], sql: Callable[[str], str]) -> duckdb.DuckDBPyRelation:
+        """The same where arrays are part of the query, which is told under what name."""
+        name = "ebformer_found"  # DuckDB looks for it among the variables here
+        if self.connection is not None:
+            name = f"ebformer_found_{secrets.token_hex(8)}"  # answers are read later, when others are there too
+            self.connection.register(name, ebformer_found)
+        answer = self.rows.query("ebformer_given", sql(name))
         assert answer is not None
         return answer
 
@@ -90,12 +108,13 @@ class DuckTable:
         same = " AND ".join(f"{sql} IS NOT DISTINCT FROM found.said_{i}" for i, sql in enumerate(self._said(columns)))
         new = ", ".join(f"found.told_{i}::DOUBLE AS {quoted(name)}" for i, name in enumerate(told))
         return DuckTable(
-            self.ask(
-                f"SELECT given.*, {new} FROM ebformer_given AS given LEFT JOIN ebformer_found AS found ON {same}",
+            self.ask_with(
                 {f"said_{i}": array for i, array in enumerate(arrays)}
                 | {f"told_{i}": array for i, array in enumerate(told.values())},
+                lambda name: f"SELECT given.*, {new} FROM ebformer_given AS given LEFT JOIN {name} AS found ON {same}",
             ),
             self.unclear,
+            self.connection,
         )
 
     def _is_measured(self, name: str) -> bool:
@@ -131,7 +150,7 @@ class DuckTable:
         by, ahead = ", ".join(map(quoted, columns.by)), columns.common
         future = "" if ahead is None else f", {common_future(self.number(ahead))} AS {quoted(ahead)}"
         numbered = "SELECT *, row_number() OVER () AS ebformer_row FROM ebformer_given"
-        return DuckTable(
+        return self.beside(
             self.ask(
                 f"SELECT {by}, {x} AS {quoted(columns.x)}, {known} AS {quoted(str(columns.of_units.known))}{future} "
                 f"FROM ({numbered}) AS given GROUP BY {by} ORDER BY min(ebformer_row)"
@@ -153,17 +172,19 @@ class DuckTable:
         }
 
     def made_of(self, columns: dict[str, NDArray[Any]]) -> DuckTable:
-        return DuckTable(self.ask("FROM ebformer_found", columns))
+        return self.beside(self.ask_with(columns, lambda name: f"FROM {name}"))
 
     def offender(self, columns: Columns, width: float, shown: Distinct, role: Role) -> Offender | None:
         name, keyed = columns.role(role), self._keys(columns, width)
         assert name is not None
         numbered = "SELECT *, row_number() OVER () AS ebformer_row FROM ebformer_given"
         on = _matching(keyed)
-        found = self.ask(
-            f"SELECT {quoted(name)}, ebformer_row, count(*) OVER () FROM ({numbered}) AS given "
-            f"SEMI JOIN ebformer_found AS found ON {on} ORDER BY ebformer_row LIMIT 1",
+        found = self.ask_with(
             _as_table(shown),
+            lambda shown: (
+                f"SELECT {quoted(name)}, ebformer_row, count(*) OVER () FROM ({numbered}) AS given "
+                f"SEMI JOIN {shown} AS found ON {on} ORDER BY ebformer_row LIMIT 1"
+            ),
         )
         return next((Offender(*first) for first in found.fetchall()), None)
 
@@ -175,9 +196,9 @@ class DuckTable:
             for i, (name, values) in enumerate(answers.items())
         )
         on = _matching(self._keys(columns, width))
-        return self.ask(
-            f"SELECT given.*, {new} FROM ebformer_given AS given LEFT JOIN ebformer_found AS found ON {on}",
+        return self.ask_with(
             _as_table(shown) | {f"answer_{i}": _unmasked(values) for i, values in enumerate(answers.values())},
+            lambda name: f"SELECT given.*, {new} FROM ebformer_given AS given LEFT JOIN {name} AS found ON {on}",
         )
 
     def whole_number_columns(self) -> list[str]:

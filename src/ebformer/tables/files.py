@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -67,13 +67,15 @@ class Format:
 class TableFile:
     """An open file: its rows as a source, its header as written and its format.
 
-    `decimal_commas` are the columns whose numbers have a comma in the file and a point in the table.
+    `decimal_commas` are the columns whose numbers have a comma in the file and a point in the table; `folder` is where
+    files that nobody sees are written while it is open.
     """
 
     connection: duckdb.DuckDBPyConnection
     table: DuckTable
     header: list[str]
     format: Format
+    folder: str
     decimal_commas: tuple[str, ...] = ()
 
     def write(self, rows: duckdb.DuckDBPyRelation, path: str, columns: Columns) -> None:
@@ -85,13 +87,11 @@ class TableFile:
             with replacing(path) as partial:
                 run_interruptibly(self.connection, lambda: self._copy(rows, str(partial), to, columns))
             return
-        with tempfile.TemporaryDirectory(prefix="ebformer-") as folder:
-            whole = Path(folder) / "answers"
-            as_text = Format(self.format.delimiter or ",")
-            run_interruptibly(self.connection, lambda: self._copy(rows, str(whole), as_text, columns))
-            with whole.open("rb") as text:
-                shutil.copyfileobj(text, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+        whole, as_text = Path(self.folder) / "answers", Format(self.format.delimiter or ",")
+        run_interruptibly(self.connection, lambda: self._copy(rows, str(whole), as_text, columns))
+        with whole.open("rb") as text:
+            shutil.copyfileobj(text, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
     def titles(self, names: Sequence[str]) -> list[str]:
         """What columns are called in the file, by their names in its table; new ones are called as they are."""
@@ -111,7 +111,7 @@ class TableFile:
                     for n in names
                 ]
                 rows = DuckTable(rows).ask(f"SELECT {', '.join(cast)} FROM ebformer_given")
-            rows.write_parquet(path)
+            rows.write_parquet(path, use_tmp_file=False)  # ours takes the target's name, and is removed after a kill
             return
         # The header goes in as the first row, so that names DuckDB cannot hold (empty, repeated) survive.
         titles = ", ".join(literal(title) if title else "NULL::VARCHAR" for title in self.titles(names))
@@ -121,12 +121,17 @@ class TableFile:
             with_mark(name, ".", ",") if name in with_commas else f"{quoted(name)}::VARCHAR" for name in names
         )
         lines = DuckTable(rows).ask(f"SELECT {titles} UNION ALL SELECT {texts} FROM ebformer_given")
-        lines.write_csv(path, sep=to.delimiter, header=False, compression="gzip" if to.gzipped else "none")
+        lines.write_csv(
+            path, sep=to.delimiter, header=False, compression="gzip" if to.gzipped else "none", use_tmp_file=False
+        )
 
 
 @contextmanager
-def open_table(path: str) -> Iterator[TableFile]:
-    """Open a file, a pipe, or standard input for `-`, whatever its format; errors are sentences about this file."""
+def open_table(path: str, output: str = "-") -> Iterator[TableFile]:
+    """Open a file, a pipe, or standard input for `-`, whatever its format; errors are sentences about this file.
+
+    DuckDB opens this file and what lies in the folders of the `output` and of its own spills, and nothing else.
+    """
     if path == "-" and sys.stdin is None:
         raise InputError("standard input is closed: give a file, or a table through a pipe")
     with tempfile.TemporaryDirectory(prefix="ebformer-") as folder:
@@ -139,15 +144,13 @@ def open_table(path: str) -> Iterator[TableFile]:
                 with open(path, "wb") as spool:
                     copy_interruptibly(given, spool)
         with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": folder}) as connection:
-            with suppress(duckdb.CatalogException):  # before DuckDB 2 no threads wrote in the background
-                connection.execute("SET async_threads = 0")  # interrupted, they may wait for each other for ever
-            # No extension is fetched or loaded: nothing speaks http or s3, and what is named here is all it opens.
-            connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
+            connection.execute("SET async_threads = 0")  # interrupted, they may wait for each other for ever
             connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             # Rows stay on the streaming side of the join, whatever the optimiser thinks of their number.
             connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+            lock(connection, [path], [folder] if output == "-" else [folder, os.path.dirname(os.path.realpath(output))])
             try:
-                yield _opened(connection, path, name)
+                yield _opened(connection, os.path.abspath(path), name, folder)
             except duckdb.IOException as error:
                 raise InputError(f"{name}: {first_line(error)}") from error
             except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
@@ -158,6 +161,15 @@ def open_table(path: str) -> Iterator[TableFile]:
                 if "interrupt" in str(error).lower():  # what DuckDB makes of Ctrl-C
                     raise KeyboardInterrupt from error
                 raise InputError(f"{name} cannot be read, it seems to be damaged: {first_line(error)}") from error
+
+
+def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[str], folders: Sequence[str] = ()) -> None:
+    """Nothing but these is opened from now on, no extension is fetched or loaded, and nothing can undo it."""
+    paths = [name for path in map(os.path.abspath, files) for name in (path, glob.escape(path))]
+    allowed = (f"[{', '.join(map(literal, names))}]" for names in (paths, folders))
+    connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
+    connection.execute("SET allowed_paths = {}; SET allowed_directories = {}".format(*allowed))
+    connection.execute("SET enable_external_access = false")
 
 
 def check_input(path: str) -> None:
@@ -196,15 +208,15 @@ def check_folder(path: str) -> None:
         raise InputError(f"cannot write {path}: no permission to write in {folder}")
 
 
-def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> TableFile:
+def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str, folder: str) -> TableFile:
     with open(path, "rb") as opened:
         magic = opened.read(4)
     check_kind(magic, name)
     # The columns are those of the file: from a folder like year=2024 DuckDB would add or replace one.
     file = f"{literal(glob.escape(path))}, hive_partitioning = false"
     if magic == b"PAR1":
-        table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({file})"))
-        return TableFile(connection, table, table.names, Format(None))
+        table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({file})"), connection=connection)
+        return TableFile(connection, table, table.names, Format(None), folder)
     gzipped = magic[:2] == b"\x1f\x8b"
     header, delimiter = read_header(path, name, gzipped)
     columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in distinct_names(header))
@@ -214,9 +226,11 @@ def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str) -> Tabl
         f"compression = '{'gzip' if gzipped else 'none'}', columns = {{{columns}}})"
     )
     if delimiter != ";":
-        return TableFile(connection, DuckTable(rows), header, Format(delimiter, gzipped))
+        table = DuckTable(rows, connection=connection)
+        return TableFile(connection, table, header, Format(delimiter, gzipped), folder)
     commas, unclear = decimal_marks(DuckTable(rows))
     if commas:
         read = ", ".join(f"{with_mark(column, ',', '.')} AS {quoted(column)}" for column in commas)
         rows = DuckTable(rows).ask(f"SELECT * REPLACE ({read}) FROM ebformer_given")
-    return TableFile(connection, DuckTable(rows, unclear), header, Format(delimiter, gzipped), commas)
+    table = DuckTable(rows, unclear, connection)
+    return TableFile(connection, table, header, Format(delimiter, gzipped), folder, commas)

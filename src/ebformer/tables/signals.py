@@ -123,7 +123,7 @@ def find_signals(
             raise NoPriorError(f"signals need a prior, and {method.name} has none: use {METHOD}, npmle or priorformer")
         check = model_check(rule.prior, tally, np.random.default_rng(0))
     columns = Columns(pairs.count, pairs.expected or EXPECTED, channel=POISSON)
-    answered = shrink_table(DuckTable(cells), columns, Fit(columns, {None: rule}, method), wanted, watch=watch)
+    answered = shrink_table(table.beside(cells), columns, Fit(columns, {None: rule}, method), wanted, watch=watch)
     return Signals(answered.rows.order(f'"EB05" DESC, {quoted(pairs.row)}, {quoted(pairs.column)}'), rule, check)
 
 
@@ -135,7 +135,7 @@ def _given(table: DuckTable, pairs: Pairs) -> tuple[duckdb.DuckDBPyRelation, Tal
         f"SELECT {row}, {column}, {table.number(pairs.count)}::BIGINT AS {count}, "
         f"{table.number(pairs.expected)} AS {expected} FROM ebformer_given AS given"
     )
-    return cells, observe(DuckTable(cells), Columns(pairs.count, pairs.expected)).tally()
+    return cells, observe(table.beside(cells), Columns(pairs.count, pairs.expected)).tally()
 
 
 def _from_margins(table: DuckTable, pairs: Pairs) -> tuple[duckdb.DuckDBPyRelation, Tally]:

@@ -7,7 +7,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from ebformer.tables.sql import quoted
 
 MOST_COLUMNS = 2000
 """A database plans each of them: with ten times as many it would not come to an end."""
+LONGEST_LINE = 2**22
+"""Bytes of a line of a header. A few bytes of gzip may unpack to gigabytes without an end of line."""
 LONGEST_QUOTE = 300
 """Characters of what a library said: it may quote the file."""
 AT_ONCE = 20
@@ -77,7 +79,8 @@ def read_header(path: str, name: str, gzipped: bool) -> tuple[list[str], str]:
     with open(path, "rb") as packed:
         file: io.BufferedIOBase = gzip.GzipFile(fileobj=packed) if gzipped else packed
         try:
-            lines = (line.decode("utf-8-sig" if number == 0 else "utf-8") for number, line in enumerate(file))
+            read = enumerate(_lines(file, name))
+            lines = (line.decode("utf-8-sig" if number == 0 else "utf-8") for number, line in read)
             first = next(lines, "")
             check_first_line(first, lines, name)
             delimiter = delimiter_of(first, Path(path).name)
@@ -92,6 +95,14 @@ def read_header(path: str, name: str, gzipped: bool) -> tuple[list[str], str]:
             raise InputError(about_encoding(name)) from error
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{name} cannot be unpacked: {error}") from error
+
+
+def _lines(file: io.BufferedIOBase, name: str) -> Iterator[bytes]:
+    while line := file.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            many = f"{name} has a line of more than {LONGEST_LINE:,} bytes where the names of its columns should be"
+            raise InputError(_about_line_ends(name) if b"\r" in line else many)
+        yield line
 
 
 def distinct_names(header: list[str]) -> list[str]:

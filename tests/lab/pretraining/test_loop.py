@@ -95,9 +95,10 @@ def joined(rank: int, port: int, folder: Path) -> None:
     os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "True"
     with processes(threads=1, device="cpu"):
         torch.save(trained(folder).state_dict(), folder / f"rank{rank}.pt")
+        torch.save(trained(folder / "again").state_dict(), folder / f"again{rank}.pt")
 
 
-def test_two_processes_hold_the_same_weights_and_write_one_run(tmp_path: Path) -> None:
+def test_two_processes_hold_the_same_weights_every_time_and_write_one_run(tmp_path: Path) -> None:
     store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     context = multiprocessing.get_context("spawn")
     both = [context.Process(target=joined, args=(rank, store.port, tmp_path)) for rank in range(2)]
@@ -106,8 +107,10 @@ def test_two_processes_hold_the_same_weights_and_write_one_run(tmp_path: Path) -
     for process in both:
         process.join()
     assert [process.exitcode for process in both] == [0, 0]
-    first, second = (torch.load(tmp_path / f"rank{rank}.pt", weights_only=True) for rank in range(2))
-    assert all(torch.equal(first[name], second[name]) for name in first)
+    first, *others = (
+        torch.load(tmp_path / f"{name}.pt", weights_only=True) for name in ("rank0", "rank1", "again0", "again1")
+    )
+    assert all(torch.equal(first[name], other[name]) for other in others for name in first)
     kept = torch.load(tmp_path / "state.pt", weights_only=True)
     assert len(kept["generators"]) == 2
     assert kept["generators"][0] != kept["generators"][1]
