@@ -27,7 +27,7 @@ RELEVANT = 0.02
 """... and when it moves more than this share of the units: with 10^8 rows everything is significant."""
 
 
-AT_ONCE = 2**18
+AT_ONCE = 2**14
 """Log-probabilities, of all priors of a grid and all observations, that are held at once."""
 SMALL_RATE = 0.05
 """Below this rate per unit of exposure, successes out of tries and counts are nearly the same."""

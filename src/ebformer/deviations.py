@@ -66,8 +66,8 @@ def shifted(rule: Rule, expected: float) -> BayesRule:
 def _moved(prior: AnyPrior, expected: float) -> AnyPrior:
     """The prior of effects moved by what is expected, or that of probabilities by its log-odds.
 
-    >>> _moved(BetaPrior(2.0, 2.0), 0.2)
-    BetaPrior(a=1.25, b=5.0)
+    >>> print(_moved(BetaPrior(2.0, 2.0), 0.2))
+    BetaPrior(a 1.25, b 5)
     """
     if isinstance(prior, MixedPrior):
         parts = _moved(prior.parts, expected)

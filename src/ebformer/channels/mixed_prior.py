@@ -157,7 +157,7 @@ class ConjugateMixture(MixedPrior):
         impossible = np.isneginf(total)
         before = priors / priors.sum(axis=1, keepdims=True)
         own = np.where(impossible, before, np.exp(logs - np.where(impossible, 0.0, total)))
-        return np.asarray((own * priors.sum(axis=1, keepdims=True)).reshape(*logs.shape[:-2], -1))
+        return np.asarray((own * priors.sum(axis=1, keepdims=True)).reshape(*logs.shape[:-2], len(self)))
 
     def parameters(self) -> dict[str, Any]:
         """Those of any mixture, and how many priors are in doubt, where it is more than one."""

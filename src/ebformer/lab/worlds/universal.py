@@ -44,7 +44,7 @@ class Universals(World):
     >>> priors = Universals(theta_max=50.0).draw_many(np.random.default_rng(0), 100)
     >>> sizes = (priors.weights > 0).sum(axis=1)
     >>> int(sizes.min()), int(sizes.max()), bool(np.allclose(priors.weights.sum(axis=1), 1.0))
-    (3, 59, True)
+    (3, 60, True)
     """
 
     name: ClassVar[str] = "universals"
