@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.channels.base import Channel, Words
+from ebformer.channels.base import LARGEST, SMALLEST, Channel, Words
 from ebformer.distributions import Posterior, tails
 from ebformer.drift import Drift, Earlier
 from ebformer.errors import InputError
@@ -65,8 +65,8 @@ class Wanted:
             if len(self.bars) > 1:
                 given = " and ".join(SIDES[side] for side in self.bars)
                 raise InputError(f"{given} are given, and fdr is about one list: give one of them")
-        if self.per is not None and not (isinstance(self.per, Real) and 0 < self.per < np.inf):
-            raise InputError(f"rates are to be given per {self.per!r}: give a positive number, such as 1000")
+        if self.per is not None and not (isinstance(self.per, Real) and SMALLEST <= self.per <= LARGEST):
+            raise InputError(f"rates are to be given per {self.per!r}: give a positive number up to 1e50, such as 1000")
         self.moving  # a file that holds none is named now  # noqa: B018
         # A number or a column: answers are per distinct observation, so a list would not find its rows.
         future = self.future
