@@ -82,7 +82,7 @@ def about_few_rows(observations: Observations) -> list[str]:
         shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
         return [f"{told} in {column} {shown}: consider pooling"]
     served = observations.columns.channel.conjugate is not None
-    return [f"{told}: full-bayes is made for so few" if served else told]
+    return [f"{told}: priorformer and full-bayes allow for that" if served else told]
 
 
 def about_unseen(fit: Fit, observations: Observations) -> list[str]:
