@@ -213,4 +213,5 @@ def test_where_nothing_or_everything_happened_no_unit_is_above_or_below_the_mean
     html = report(tmp_path, "--count", "hits", "--trials", "tries").read_text()
     assert "<h1>None of 6 units can be told from the mean</h1>" in html
     assert f"Every raw probability is {seen // 9}, which tells no units apart." in answer(html)
+    assert "highest raw" not in html
     assert "clearly above the mean</option>" not in html

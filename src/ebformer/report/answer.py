@@ -189,7 +189,7 @@ class Answer:
         raw = words.thetas if self.columns.channel.whole else words.xs
         if (share := luck(self.table)) is not None:
             told.append(f"About {percent(round(share, 2))} of the spread of the raw {raw} is luck.")
-        if self.boldest is not None and self.method != "mle":
+        if self.boldest is not None and self.method != "mle" and not self.alike:
             unit = self.boldest
             known = "" if self.columns.known is None else f" ({cell(float(unit.raw[0]))})" * self.columns.channel.whole
             what = seen(self.columns, float(unit.x[0]), float(unit.known[0]))
