@@ -274,3 +274,11 @@ def test_rows_of_units_are_added_up_and_their_covariates_kept() -> None:
         np.testing.assert_allclose(told["estimate"], whole["estimate"], rtol=1e-12)
     with pytest.raises(InputError, match="differ in a covariate"):
         shrunken(halves.with_columns(team=pl.Series(["a"] * 90 + ["b"] * 90)), "poisson", unit="unit", **names)
+
+
+def test_one_covariate_that_tells_nothing_is_spoken_of_as_one():
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"x": rng.poisson(2.0, 60), "shirt": rng.integers(0, 99, 60)})
+    assert str(eb.fit(table, "x", covariates=["shirt"]).expectation) == (
+        "the covariate shirt tells no more than chance would"
+    )

@@ -73,7 +73,9 @@ class Expectation:
     def __str__(self) -> str:
         told = ", ".join(f"{name} {share:.0%}" for name, share in self.importance.items())
         if not self.importance:
-            return f"the covariates {', '.join(self.encoding.names)} tell no more than chance would"
+            one = len(self.encoding.names) == 1
+            named = f"covariate{'s' * (not one)} {', '.join(self.encoding.names)} tell{'s' * one}"
+            return f"the {named} no more than chance would"
         if self.explained is None:
             return f"of what the covariates tell: {told}"
         return f"the covariates explain {self.explained:.0%} of the spread; of what they tell: {told}"

@@ -78,7 +78,7 @@ class Drift:
     errors: dict[str, float] | None = field(default=None, compare=False)
     """The standard error of each parameter, where it was learnt."""
     pairs: int | None = field(default=None, compare=False)
-    """From how many units seen twice it was learnt."""
+    """From how many pairs of looks, each at one unit, it was learnt."""
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -257,11 +257,11 @@ class Drift:
         >>> from ebformer.channels import POISSON
         >>> for sentence in Drift(0.2, 0.95, 0.3, -0.05, pairs=400).sentences(POISSON):
         ...     print(sentence)
-        From one look to the next, every rate is pulled 20 % of the way to the mean of all (learnt from 400 units), and high ones fall a little further; 10 % of units start afresh.
+        From one look to the next, every rate is pulled 20 % of the way to the mean of all (learnt from 400 pairs of looks), and high ones fall a little further; 10 % of units start afresh.
         Beyond that, a rate jumps by about 55 % of the usual difference between units, and all rates fall by 4.9 %.
         """  # noqa: E501
         words = channel.words
-        learnt = f" (learnt from {self.pairs:,} units)" if self.pairs else ""
+        learnt = f" (learnt from {self.pairs:,} pair{'s' * (self.pairs != 1)} of looks)" if self.pairs else ""
         fade = ", and high ones fall a little further" if self.fade < 0.99 else ""
         if channel.natural(np.asarray(0.5)) == 0.5:
             by = f"{abs(self.trend):.3g}"

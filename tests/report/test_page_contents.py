@@ -204,3 +204,14 @@ def test_a_long_table_has_the_predictions_of_estimate_with_drift_and_without(tmp
         for row in table:
             assert there[row[0]] == pytest.approx(float(row[header.index(name)]), abs=0.005)  # two decimals are shown
     assert "of units start afresh" in html
+
+
+@pytest.mark.parametrize("seen", [0, 9])
+def test_where_nothing_or_everything_happened_no_unit_is_above_or_below_the_mean(tmp_path, report, seen):
+    """The raw mean is then an end of the domain, and every interval on one side of it."""
+    (tmp_path / "t.csv").write_text("name,hits,tries\n" + "".join(f"u{i},{seen},9\n" for i in range(6)))
+    html = report(tmp_path, "--count", "hits", "--trials", "tries").read_text()
+    assert "<h1>None of 6 units can be told from the mean</h1>" in html
+    assert f"Every raw probability is {seen // 9}, which tells no units apart." in answer(html)
+    assert "highest raw" not in html
+    assert "clearly above the mean</option>" not in html

@@ -426,3 +426,19 @@ def test_a_row_without_a_unit_is_not_added_to_others(home: str) -> None:
     table = {"x": np.array([1, 2, 9]), "item": np.array(["a", "a", None], dtype=object)}
     with pytest.raises(InputError, match="'item'"):
         shrink(HOMES[home](table), count="x", unit="item", method="gamma")
+
+
+@pytest.mark.parametrize(
+    ("seen", "words", "new"),
+    [
+        ({"x": [0, 1, 3, 2] * 5}, {"count": "x"}, {"x": [0, 4, 500]}),
+        ({"x": [1, 2, 0, 3] * 5, "m": [900] * 20}, {"count": "x", "trials": "m"}, {"x": [0, 2, 890], "m": [900] * 3}),
+        ({"x": [0.2, -0.4, 1.0] * 5, "s": [0.5] * 15}, {"effect": "x", "se": "s"}, {"x": [0, 1, -50], "s": [0.5] * 3}),
+    ],
+)
+def test_a_row_far_beyond_all_that_the_fit_saw_says_so(seen, words, new):
+    """A prior ends where its table does: 500 would be answered with its last theta, and a narrow interval."""
+    learnt = eb.fit(pl.DataFrame(seen), **words)
+    told = learnt.apply(pl.DataFrame(new))["note"].to_list()
+    assert told == [None, None, "x is far beyond what the fit saw: the answer is the nearest it has"]
+    assert set(learnt.apply(pl.DataFrame(seen))["note"].to_list()) == {None}

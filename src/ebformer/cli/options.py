@@ -214,7 +214,7 @@ covariates = _options(
         type=click.Choice(["trees", "linear"]),
         default="trees",
         show_default=True,
-        help="How covariates tell: by boosted trees, or by a line.",
+        help="How covariates tell: by boosted trees and a line, or by a line alone.",
     ),
 )
 """--covariates and --regression, of `named`."""

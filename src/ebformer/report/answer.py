@@ -65,12 +65,17 @@ class Answer:
         return int(self.units[which].sum())
 
     @cached_property
+    def alike(self) -> bool:
+        """Whether the mean is an end of the domain, as where nothing happened: every theta is on one side of it."""
+        return self.mean / (self.table.wanted.per or 1.0) in self.columns.channel.domain
+
+    @cached_property
     def sides(self) -> tuple[int, int] | None:
         """How many units lie above the mean of all, and how many below, with their whole interval."""
         lower, upper = self.column("lower"), self.column("upper")
-        return (
-            None if lower is None or upper is None else (self.count(lower > self.mean), self.count(upper < self.mean))
-        )
+        if lower is None or upper is None:
+            return None
+        return (0, 0) if self.alike else (self.count(lower > self.mean), self.count(upper < self.mean))
 
     @property
     def unit(self) -> str:
@@ -168,11 +173,14 @@ class Answer:
         above, below = self.sides
         if self.n == 1:
             return []
+        if self.alike:
+            return [f"Every raw {self.columns.channel.words.theta} is {cell(self.mean)}, which tells no units apart."]
         if above + below == 0:
             return [f"The {percent(self.table.wanted.level)} intervals of all units hold the mean."]
+        others = self.n - above - below
         return [
             f"The {percent(self.table.wanted.level)} interval lies above the mean for {counted(above, 'unit')} and "
-            f"below it for {below:,}; the other {self.n - above - below:,} cannot be told from the mean."
+            f"below it for {below:,}" + (f"; the other {others:,} cannot be told from the mean." if others else ".")
         ]
 
     def _luck(self) -> list[str]:
@@ -181,7 +189,7 @@ class Answer:
         raw = words.thetas if self.columns.channel.whole else words.xs
         if (share := luck(self.table)) is not None:
             told.append(f"About {percent(round(share, 2))} of the spread of the raw {raw} is luck.")
-        if self.boldest is not None and self.method != "mle":
+        if self.boldest is not None and self.method != "mle" and not self.alike:
             unit = self.boldest
             known = "" if self.columns.known is None else f" ({cell(float(unit.raw[0]))})" * self.columns.channel.whole
             what = seen(self.columns, float(unit.x[0]), float(unit.known[0]))

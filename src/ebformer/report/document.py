@@ -55,6 +55,7 @@ class Document:
     headings: Sequence[Heading]
     names: Sequence[str]
     mean: float
+    standing: bool
     filters: Sequence[Filter]
     note: str
     figures: Sequence[Figure]
@@ -76,10 +77,6 @@ class Document:
         return [
             [" – ".join(filter(None, (c.texts[i] for c in h.columns))) for h in self.headings] for i in range(count)
         ]
-
-    @property
-    def has_intervals(self) -> bool:
-        return any(heading.columns[0].name == "lower" for heading in self.headings)
 
     @property
     def many(self) -> bool:

@@ -99,6 +99,7 @@ class Page:
             headings=shown,
             names=units.names,
             mean=answer.mean,
+            standing=answer.sides is not None and not answer.alike,
             filters=self._filters(shown),
             note=self._note(),
             figures=figures.shown(),

@@ -21,6 +21,7 @@ from ebformer.deviations import around_expectations, shifted
 from ebformer.errors import EbformerError, InputError
 from ebformer.pooling import pool as pool_groups
 from ebformer.pooling import side_by_side
+from ebformer.prior import Prior
 from ebformer.rule import Rule
 from ebformer.tables.answers import EXPECTED, Answer, Asked, Wanted, asked_for
 from ebformer.tables.columns import Columns, Missing, first_few
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 NOTE = "note"
 """The column that says why a row has no answer, or what to know about the one it has."""
+FAR = 4.0
+"""An observation so many deviations of its noise outside of a prior is none that the prior explains."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,19 +214,35 @@ class Fit:
         names, group = observations.groups
         new = set(self.unknown(observations))
         said = f"{self.columns.group} is not in the fit: answered with the prior of all"
-        of_groups = np.array([said if name in new else None for name in names], dtype=object)[group]
-        if observations.unseen is None or self.expectation is None:
-            return of_groups
-        codes, which = np.unique(observations.unseen, return_inverse=True)
-        told = np.array([self.expectation.encoding.about_unseen(int(code)) for code in codes], dtype=object)[which]
-        both = [[text for text in texts if text is not None] for texts in zip(of_groups, told, strict=True)]
-        return np.array(["; ".join(texts) or None for texts in both], dtype=object)
+        told = [np.array([said if name in new else None for name in names], dtype=object)[group]]
+        if observations.unseen is not None and self.expectation is not None:
+            codes, which = np.unique(observations.unseen, return_inverse=True)
+            about = [self.expectation.encoding.about_unseen(int(code)) for code in codes]
+            told.append(np.array(about, dtype=object)[which])
+        far = f"{self.columns.x} is far beyond what the fit saw: the answer is the nearest it has"
+        told.append(np.array([None, far], dtype=object)[self.beyond(observations).astype(np.intp)])
+        several = [[text for text in texts if text is not None] for texts in zip(*told, strict=True)]
+        return np.array(["; ".join(texts) or None for texts in several], dtype=object)
+
+    def beyond(self, observations: Observations) -> NDArray[np.bool_]:
+        """Which observations [u] lie so `FAR` outside of all thetas of their prior that none explains them."""
+        asked, channel = self.questions(observations), observations.columns.channel
+        x, known = observations.x[asked.first], observations.known[asked.first]
+        found = np.zeros(x.size, dtype=np.bool_)
+        for rule, at in asked.blocks():
+            if isinstance(rule.prior, Prior):
+                with np.errstate(all="ignore"):  # nothing is known of a unit of exposure 0
+                    raw, noise = channel.coordinate(channel.mle(x[at], known[at])), FAR * channel.noise(known[at])
+                low, high = channel.coordinate(rule.prior.atoms[[0, -1]])
+                found[at] = (raw < low - noise) | (raw > high + noise)
+        return found[asked.which]
 
     def apply(self, frame: Any, *, strict: bool = False, **wanted: Any) -> Any:
         """The rows of a table with answers, as `shrink` gives them; nothing is fitted again.
 
         What is `wanted` are `shrink`'s interval, future, top and above. No row is refused: the column `note` says why
-        one has no answer, or that its group was not fitted and the prior of all groups answered. `strict` refuses.
+        one has no answer, that its group was not fitted and the prior of all groups answered, or that it is far beyond
+        what was. `strict` refuses the first two.
         """
         from ebformer.tables.frames import source_of
         from ebformer.tables.shrink import shrink_table

@@ -87,5 +87,16 @@ def _in_order(looks: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
         numbers = np.asarray(looks, dtype=np.float64)
     except (TypeError, ValueError):
         return np.unique(np.array([str(look) for look in looks.tolist()]), return_inverse=True)
-    order, at = np.unique(numbers, return_inverse=True)
-    return np.array([f"{number:g}" for number in order]), at
+    _, first, at = np.unique(numbers, return_index=True, return_inverse=True)
+    return np.array([_called(look) for look in looks[first]]), at
+
+
+def _called(look: Any) -> str:
+    """A look as a table shows it.
+
+    >>> _called(20231231.0), _called(np.datetime64("2023-12-31", "ns"))
+    ('20231231', '2023-12-31')
+    """
+    if isinstance(look, np.datetime64):
+        return str(np.datetime_as_string(look, unit="auto"))
+    return f"{look:.15g}" if isinstance(look, float) else str(look)
