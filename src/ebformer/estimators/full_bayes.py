@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 from ebformer.channels.hyperprior import Hyperprior
 from ebformer.channels.mixed_prior import MixedPrior
 from ebformer.distributions import Floats
+from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
@@ -86,6 +87,9 @@ def hyperposterior(tally: Tally) -> tuple[MixedPrior, Convergence]:
             at += direction
     logs = np.concatenate([row.log_weights for row in found])
     kept = logs > logs.max() - DEPTH
+    if not kept.any():
+        words = tally.channel.words
+        raise InputError(f"these {words.xs} lie too far apart for full-bayes to weigh its priors: use npmle")
     places, spreads = (np.concatenate(each)[kept] for each in zip(*((r.places, r.spreads) for r in found), strict=True))
     weights = np.exp(logs[kept] - logs.max())
     evidence = Convergence(float(np.exp(-DEPTH)), len(found), True, "density at the edge of the grid")

@@ -221,8 +221,15 @@ class Fit:
             told.append(np.array(about, dtype=object)[which])
         far = f"{self.columns.x} is far beyond what the fit saw: the answer is the nearest it has"
         told.append(np.array([None, far], dtype=object)[self.beyond(observations).astype(np.intp)])
+        none = "nothing was seen of it, and the method has no prior to answer from"
+        told.append(np.array([None, none], dtype=object)[self.unanswered(observations).astype(np.intp)])
         several = [[text for text in texts if text is not None] for texts in zip(*told, strict=True)]
         return np.array(["; ".join(texts) or None for texts in several], dtype=object)
+
+    def unanswered(self, observations: Observations) -> NDArray[np.bool_]:
+        """Which observations [u] tell nothing, such as those of no exposure, where the method has no prior."""
+        blank = observations.columns.channel.blank(observations.x, observations.known)
+        return np.asarray(blank) & any(rule.prior is None for rule in self.rules.values())
 
     def beyond(self, observations: Observations) -> NDArray[np.bool_]:
         """Which observations [u] lie so `FAR` outside of all thetas of their prior that none explains them."""

@@ -132,6 +132,11 @@ def shrink_table(
         explained = missing == "explain"
         if fit is method and not explained and (new := fit.unknown(observations)):
             raise fit.about_unknown(new)
+        if missing == "error" and bool(fit.unanswered(observations).any()):
+            raise InputError(
+                f"there are rows of {columns.known} 0, of which nothing was seen, and the method has no prior to "
+                f"answer from: leave them out, or use a method that has one, such as {columns.channel.conjugate}"
+            )
         check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * explained, source.names)
         checks = {} if fit is method else check_fit(fit, observations, np.random.default_rng(0))
         said = about_bins(fit, observations) if isinstance(method, Fit) else remarks(fit, observations, method)
