@@ -17,8 +17,6 @@ from ebformer.errors import LONGEST, EbformerError
 
 PATIENCE = 20.0
 """Seconds of processor time after which a call hangs; on a busy machine it may wait for fifteen times as long."""
-GENEROUS = 10 * PATIENCE
-"""The same for tests, which have to say the same on a slow machine: what hung once hung for ever or for minutes."""
 LEVEL = 0.999
 """Of the interval that has to hold the estimate."""
 FAULTS = ("traceback", "hang", "nan", "outside", "wordy")
@@ -49,16 +47,16 @@ class Outcome:
         return self.kind in FAULTS
 
 
-def judged(run: Callable[[Any], None], case: Any, seconds: float = PATIENCE) -> Outcome:
+def judged(run: Callable[[Any], None], case: Any) -> Outcome:
     """Run a case to its end, or for as long as our patience lasts."""
     start = time.process_time()
-    kind, what = _run(run, case, seconds)
+    kind, what = _run(run, case)
     return Outcome(kind, what, time.process_time() - start)
 
 
-def _run(run: Callable[[Any], None], case: Any, seconds: float) -> tuple[str, str]:
+def _run(run: Callable[[Any], None], case: Any) -> tuple[str, str]:
     try:
-        with warnings.catch_warnings(), patience(seconds):
+        with warnings.catch_warnings(), patience():
             warnings.simplefilter("ignore")
             run(case)
     except Fault as fault:
@@ -66,7 +64,7 @@ def _run(run: Callable[[Any], None], case: Any, seconds: float) -> tuple[str, st
     except EbformerError as error:
         return refusal(str(error))
     except Hang:
-        return "hang", f"more than {seconds:.0f} s"
+        return "hang", f"more than {PATIENCE:.0f} s"
     except Exception as error:  # whatever it is, it is what we look for
         last = error.__traceback__
         while last is not None and last.tb_next is not None:
@@ -83,11 +81,11 @@ def refusal(sentence: str) -> tuple[str, str]:
 
 
 @contextmanager
-def patience(most: float) -> Iterator[None]:
+def patience() -> Iterator[None]:
     def give_up(*_: object) -> None:
         raise Hang
 
-    clocks = ((signal.SIGPROF, signal.ITIMER_PROF, most), (signal.SIGALRM, signal.ITIMER_REAL, 15 * most))
+    clocks = ((signal.SIGPROF, signal.ITIMER_PROF, PATIENCE), (signal.SIGALRM, signal.ITIMER_REAL, 15 * PATIENCE))
     before = [signal.signal(number, give_up) for number, _, _ in clocks]
     for _, clock, seconds in clocks:
         signal.setitimer(clock, seconds)

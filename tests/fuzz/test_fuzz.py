@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from fuzz.doors import DOORS
-from fuzz.judging import GENEROUS, judged
+from fuzz.judging import judged
 
 EXAMPLES = {"arrays": 40, "command lines": 15, "saved rules": 100, "weights": 25}
 FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
@@ -25,7 +25,7 @@ def test_a_door_answers_or_refuses_in_a_sentence(door: str) -> None:
     )
     @given(DOORS[door].cases)
     def attack(case: object) -> None:
-        outcome = judged(DOORS[door].run, json.loads(json.dumps(case)), GENEROUS)
+        outcome = judged(DOORS[door].run, json.loads(json.dumps(case)))
         assert not outcome.faulty, f"{outcome.kind}: {outcome.what}"
 
     attack()
@@ -34,5 +34,5 @@ def test_a_door_answers_or_refuses_in_a_sentence(door: str) -> None:
 @pytest.mark.parametrize("path", FOUND, ids=[path.stem for path in FOUND])
 def test_what_was_found_once_stays_mended(path: Path) -> None:
     found = json.loads(path.read_text(encoding="utf-8"))
-    outcome = judged(DOORS[found["door"]].run, found["case"], GENEROUS)
+    outcome = judged(DOORS[found["door"]].run, found["case"])
     assert not outcome.faulty, f"{outcome.kind}: {outcome.what}"
