@@ -86,44 +86,62 @@ TWELVE = replace(
     leaders=4,
 )
 
+LEADERS = replace(
+    TWELVE,
+    training=replace(TWELVE.training, steps=24_000, seed=2),
+    studies=(
+        replace(
+            COUNTS,
+            worlds=COUNTS.worlds
+            | {
+                "gammas": (6, 4, 5),
+                "tails": (6, 5, 4),
+                "groups": (6, 5, 4),
+                "alike": (3, 3, 3),
+                "neural": (4, 7, 4),
+                "fine-dirichlet": (1, 1, 4),
+                "few": (1, 2, 1),
+                "spaced": (1, 1, 1),
+                "edged": (1, 2, 4),
+            },
+        ),
+        replace(
+            MEASUREMENTS,
+            worlds=MEASUREMENTS.worlds
+            | {
+                "bells": (8, 7, 5),
+                "skewed": (4, 4, 3),
+                "flat": (3, 3, 4),
+                "sparse": (7, 7, 7),
+                "few-effects": (3, 3, 4),
+            },
+        ),
+        TRIALS,
+    ),
+    start=("priorformer-12",),
+    divergence_weight=1.0,
+    leaders=6,
+)
+BUSY, MEASURED, TRIED = LEADERS.studies
+
 LEGS: dict[str, PriorformerRecipe] = {
     "priorformer-6": FIRST,
     "priorformer-12": TWELVE,
+    "priorformer-leaders": LEADERS,
     "priorformer": replace(
-        TWELVE,
-        training=replace(TWELVE.training, steps=24_000, seed=2),
+        LEADERS,
+        training=replace(LEADERS.training, steps=20_000, learning_rate=1e-3, seed=4),
         studies=(
+            replace(BUSY, chance=0.45, worlds=BUSY.worlds | {"tails": (6, 4, 4), "few": (1, 1, 1), "edged": (1, 4, 4)}),
+            MEASURED,
             replace(
-                COUNTS,
-                worlds=COUNTS.worlds
-                | {
-                    "gammas": (6, 4, 5),
-                    "tails": (6, 5, 4),
-                    "groups": (6, 5, 4),
-                    "alike": (3, 3, 3),
-                    "neural": (4, 7, 4),
-                    "fine-dirichlet": (1, 1, 4),
-                    "few": (1, 2, 1),
-                    "spaced": (1, 1, 1),
-                    "edged": (1, 2, 4),
-                },
+                TRIED,
+                chance=0.28,
+                worlds=TRIED.worlds
+                | {"betas": (10, 9, 8), "wide": (4, 4, 4), "spiked": (4, 4, 4), "few-proportions": (3, 3, 3)},
             ),
-            replace(
-                MEASUREMENTS,
-                worlds=MEASUREMENTS.worlds
-                | {
-                    "bells": (8, 7, 5),
-                    "skewed": (4, 4, 3),
-                    "flat": (3, 3, 4),
-                    "sparse": (7, 7, 7),
-                    "few-effects": (3, 3, 4),
-                },
-            ),
-            TRIALS,
         ),
-        start=("priorformer-12",),
-        divergence_weight=1.0,
-        leaders=6,
+        start=("priorformer-leaders",),
     ),
     "priorformer-smoke": replace(
         FIRST,
@@ -131,5 +149,6 @@ LEGS: dict[str, PriorformerRecipe] = {
         training=replace(FIRST.training, steps=100, warmup=10),
     ),
 }
-"""What the zoo ships, in three legs: six blocks; six fresh ones after them; and all twelve again, with more weight on
-whole posteriors and on those of the leaders. `priorformer-smoke` takes under a minute."""
+"""What the zoo ships, in four legs: six blocks; six fresh ones after them; all twelve again, with more weight on whole
+posteriors and on those of the leaders; and once more at a lower rate, with proportions of every size between 0 and 1
+and more hard edges in tables of some hundred units. `priorformer-smoke` takes under a minute."""

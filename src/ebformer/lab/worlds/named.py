@@ -45,6 +45,7 @@ OF_EFFECTS = (
 )
 OF_PROPORTIONS = (
     proportions.Betas,
+    proportions.Wide,
     proportions.Logits,
     proportions.Spiked,
     proportions.Kinds,

@@ -46,6 +46,22 @@ class Betas(Proportions):
 
 
 @dataclass(frozen=True)
+class Wide(Proportions):
+    """Beta laws with a + b below 6, which leave no proportion out: flat, U-shaped, or piled up at one end.
+
+    >>> priors = Wide().draw_many(np.random.default_rng(0), 40)
+    >>> bool(np.all(priors.atoms.max(axis=1) - priors.atoms.min(axis=1) > 0.5))
+    True
+    """
+
+    name: ClassVar[str] = "wide"
+
+    def shape(self, rng: np.random.Generator, theta_max: float) -> Shape:
+        mean, total = theta_max * rng.uniform(0.05, 0.95), log_uniform(rng, 0.3, 6.0)
+        return shapes.beta(max(total * mean, 0.05), max(total * (1.0 - mean), 0.05)), shapes.MASSES
+
+
+@dataclass(frozen=True)
 class Logits(Proportions):
     """Normal laws, and Student's, of log(theta / (1 - theta))."""
 
