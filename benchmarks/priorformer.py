@@ -314,11 +314,13 @@ def card(network: Priorformer) -> str:
     """The model card, every figure measured now."""
     weights = network.network.weights
     made, config = weights.provenance, weights.config
+    legs = [*made["legs"].values(), made]
     parts = [f"## {title}\n\n{measure(network, tables)}" for title, measure, tables in SECTIONS.values()]
     facts = {
         "network": f"{config.blocks} blocks, width {config.width}, {config.heads} heads, {config.em_steps} EM steps",
         "parameters": f"{config.parameters:,}",
-        "steps": f"{made.get('steps', 0):,}",
+        "steps of its legs": ", ".join(f"{leg['steps']:,}" for leg in legs),
+        "cost": f"{sum(leg['core_seconds'] for leg in legs) / 3600:.1f} core-hours, from random weights on",
         "measured": f"{datetime.date.today()}, after the weights were chosen on priors of our own",
         "SHA-256": f"`{weights.sha256}`",
     }
