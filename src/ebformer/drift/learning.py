@@ -14,8 +14,8 @@ from ebformer.bayes.marginal import posterior
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.channels.base import Channel
 from ebformer.distributions import DiscretePosterior, Floats
-from ebformer.drift import TYPICAL, Drift
-from ebformer.drift_cells import coordinate_variance, on_atoms
+from ebformer.drift.cells import coordinate_variance, on_atoms
+from ebformer.drift.law import TYPICAL, Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method, find
