@@ -5,6 +5,7 @@ python benchmarks/drift.py still --leagues 20        what learning costs where n
 python benchmarks/drift.py looks --leagues 10        squared error of present rates after one, two and three looks
 python benchmarks/drift.py books                     log scores of books, whose words are known to come
 python benchmarks/drift.py other-books --published FILE    the books of a table of scores, by what other books taught
+python benchmarks/drift.py typical                   what each domain teaches, with exposures and without: the typical drifts
 python benchmarks/drift.py speed                     a million pairs of effects, predictions for a million rows
 """
 
@@ -176,6 +177,23 @@ def other_books(published: Path) -> None:
         print(f"learnt over published {row.theirs}: {row.difference.mean:.2f} ± {row.difference.half_width:.2f}")
 
 
+def typical() -> None:
+    """The drift that each data set teaches, and the mean over domains, each of which counts once."""
+    from ebformer.lab.fielddata import baseball, hockey
+    from ebformer.lab.fielddata import books as library
+    from ebformer.lab.fielddata.moving import MEMORY, elsewhere, looks_of
+
+    for exposure in (False, True):
+        cases = [one for position in hockey.POSITIONS for one in hockey.load((), position, exposure=exposure)]
+        cases += [one for role in baseball.ROLES for one in baseball.load((), role, exposure=exposure)]
+        cases += [] if exposure else library.load()[-MEMORY:]
+        taught = {}
+        for data in dict.fromkeys(case.data for case in cases):
+            taught[data] = eb.Drift.learn([looks_of(case) for case in cases if case.data == data], "priorformer")
+            print(f"{data}: {taught[data]}", flush=True)
+        print(f"mean over domains: {elsewhere(taught, ' per ' if exposure else 'none')}")
+
+
 def speed() -> None:
     """Processor time."""
     rng, n = np.random.default_rng(0), 1_000_000
@@ -196,14 +214,14 @@ def speed() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["recovery", "still", "looks", "books", "other-books", "speed"])
+    parser.add_argument("what", choices=["recovery", "still", "looks", "books", "other-books", "typical", "speed"])
     parser.add_argument("--leagues", type=int, default=20)
     parser.add_argument("--published", type=Path, help="a table of scores: data, case, estimator, rmse_improvement")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.what == "other-books":
         other_books(given.published)
-    elif given.what in ("books", "speed"):
-        {"books": books, "speed": speed}[given.what]()
+    elif given.what in ("books", "typical", "speed"):
+        {"books": books, "typical": typical, "speed": speed}[given.what]()
     else:
         {"recovery": recovery, "still": still, "looks": looks}[given.what](given.leagues)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from ebformer.cli import options
@@ -67,7 +69,7 @@ def command(
         about = {words[0]: columns[first][rows]} if words and first else {}
         ahead = columns[second][rows] if second else None
         looks.append(Looks.of(columns[before][rows], columns[after][rows], future=ahead, channel=None, **about))
-    drift = Drift.learn(looks, method)
+    drift = replace(Drift.learn(looks, method), look=look)
     for sentence in drift.sentences(looks[0].channel):
         click.echo(sentence)
     if output is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ebformer import bayes
 from ebformer.atomic import replacing
+from ebformer.channels import CHANNELS, channel_named
 from ebformer.channels.base import LARGEST, Channel
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
 from ebformer.drift import answers, words
@@ -68,6 +69,12 @@ class Drift:
     """The standard error of each parameter, where it was learnt."""
     pairs: int | None = field(default=None, compare=False)
     """From how many pairs of looks, each at one unit, it was learnt."""
+    channel: str | None = field(default=None, compare=False)
+    """The channel of these looks: what rates do is not what effects do."""
+    exposures: bool | None = field(default=None, compare=False)
+    """Whether the exposures of units, or their trials, were known: if not, playing time is part of what moves."""
+    look: str | None = field(default=None, compare=False)
+    """What one look is called, such as a season."""
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -94,18 +101,24 @@ class Drift:
         return cls()
 
     @classmethod
-    def typical(cls) -> Drift:
-        """What hockey, baseball and books have in common, for units without a history; `errors` is its spread."""
-        return TYPICAL
+    def typical(cls, exposures: bool = False) -> Drift:
+        """What hockey, baseball and books have in common, for units without a history; `errors` is its spread.
+
+        `exposures` says whether those of each unit are known, or its trials: then its playing time is no part of what
+        moves, and thetas move far less.
+        """
+        return TYPICAL[exposures]
 
     @classmethod
-    def named(cls, name: str) -> Drift:
+    def named(cls, name: str, exposures: bool = False) -> Drift:
         """That of a file, or "typical" or "none".
 
         >>> Drift.named("none") == Drift.none()
         True
         """
-        return {"typical": cls.typical, "none": cls.none}[name]() if name in ("typical", "none") else cls.load(name)
+        if name == "typical":
+            return cls.typical(exposures)
+        return cls.none() if name == "none" else cls.load(name)
 
     @classmethod
     def learn(cls, looks: Looks | Sequence[Looks], method: str | Estimator | None = None) -> Drift:
@@ -113,6 +126,12 @@ class Drift:
         from ebformer.drift.learning import learn
 
         return learn(looks, method)
+
+    def check(self, channel: Channel) -> None:
+        """An `InputError` where it was learnt in another channel; one that was not learnt serves all."""
+        if self.channel not in (None, channel.next_look.name):
+            theirs, ours = channel_named(self.channel).words.xs, channel.words.xs
+            raise InputError(f"the drift was learnt from {theirs}, and these are {ours}: learn one from {ours}")
 
     # The law.
 
@@ -149,6 +168,7 @@ class Drift:
 
         `noise` is that of the next observation in the stable coordinate: cells are finer than it.
         """
+        self.check(channel)
         everybody = on_atoms(prior, channel)
         kept = self.jumped(after, everybody, channel, noise)
         if self.renewal == 0.0:
@@ -190,6 +210,7 @@ class Drift:
 
         The prior is that of the present look. A unit without earlier looks is answered as ever.
         """
+        self.check(channel)
         return answers.posterior(self, prior, x, known, channel, earlier)
 
     def predictive(
@@ -209,16 +230,16 @@ class Drift:
 
     # On paper.
 
-    def sentences(self, channel: Channel, look: str = "look") -> list[str]:
+    def sentences(self, channel: Channel) -> list[str]:
         """What the drift means, in two sentences.
 
         >>> from ebformer.channels import POISSON
-        >>> for sentence in Drift(0.2, 0.95, 0.3, -0.05, pairs=400).sentences(POISSON, "season"):
+        >>> for sentence in Drift(0.2, 0.95, 0.3, -0.05, pairs=400, look="season").sentences(POISSON):
         ...     print(sentence)
         From one season to the next, rates lose on average 20 % of their distance to the mean of all, partly because 10 % of units start afresh; high rates fall a little further (learnt from 400 pairs of looks).
         Beyond that, they jump up or down by about 55 % of the usual difference between units, and all rates fall by 4.9 %.
         """  # noqa: E501
-        return words.sentences(self, channel, look)
+        return words.sentences(self, channel)
 
     def record(self) -> dict[str, Any]:
         """The drift as plain JSON values; `Drift.from_record` reads them back."""
@@ -249,7 +270,11 @@ class Drift:
                 finite(number)
             if record["pairs"] is not None:
                 whole(record["pairs"])
-            return cls(**{each.name: record[each.name] for each in fields(cls)})
+            for name, admitted in ABOUT.items():
+                if not admitted(record.get(name)):
+                    raise ValueError(f"{record[name]!r}, which is no {name}")
+            told: dict[str, Any] = {each.name: record.get(each.name) for each in fields(cls)}
+            return cls(**told)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(f"{path} is damaged at {error}: save the drift again") from error
 
@@ -260,4 +285,15 @@ class Drift:
 
 PARAMETERS = ("pull", "fade", "jump", "trend")
 
-TYPICAL = Drift(0.22, 0.98, 0.25, 0.0, {"pull": 0.08, "fade": 0.06, "jump": 0.2, "trend": 0.1})
+ABOUT: dict[str, Callable[[Any], bool]] = {
+    "channel": lambda name: name is None or name in CHANNELS,
+    "exposures": lambda known: known in (None, True, False),
+    "look": lambda name: name is None or isinstance(name, str),
+}
+"""What a file may say about what a drift was learnt from; one of an earlier version says nothing."""
+
+TYPICAL = {
+    False: Drift(0.22, 0.98, 0.25, 0.0, {"pull": 0.08, "fade": 0.06, "jump": 0.2, "trend": 0.1}, exposures=False),
+    True: Drift(0.04, 1.0, 0.1, 0.0, {"pull": 0.04, "fade": 0.04, "jump": 0.1, "trend": 0.1}, exposures=True),
+}
+"""Without and with known exposures: the means over domains, and how far these lie apart."""

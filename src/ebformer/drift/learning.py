@@ -15,7 +15,7 @@ from ebformer.binning import coarsened, distinct_rows
 from ebformer.channels.base import Channel
 from ebformer.distributions import DiscretePosterior, Floats
 from ebformer.drift.cells import coordinate_variance, on_atoms
-from ebformer.drift.law import TYPICAL, Drift
+from ebformer.drift.law import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method, find
@@ -28,8 +28,6 @@ BOUNDS: list[tuple[float | None, float | None]] = [(0.0, 0.98), (0.3, 1.0), (Non
 LOG_JUMP = (-9.0, 3.0)
 LOOK = 0.08
 """What all units of a season share, beyond the trend: its typical deviation, in deviations of the natural parameter."""
-SPREADS = [(TYPICAL.errors or {})[name] for name in ("pull", "fade", "trend")]
-JUMP_SPREAD = (TYPICAL.errors or {})["jump"]
 
 
 def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None) -> Drift:
@@ -52,10 +50,12 @@ def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None)
     cases = [_Case.of(each, estimator) for each in several]
     units = np.concatenate([case.looks.multiplicity for case in cases])
 
-    start, width = np.array([TYPICAL.pull, TYPICAL.fade, TYPICAL.trend]), np.array(SPREADS)
+    typical = Drift.typical(any(each.exposed for each in several))
+    assert typical.errors is not None
+    start, width = np.array([[getattr(typical, name), typical.errors[name]] for name in ("pull", "fade", "trend")]).T
     unit = float(np.mean([case.natural_spread for case in cases]))
     width[2] *= unit
-    dispersion = _dispersion(cases)
+    dispersion = _dispersion(cases, typical)
 
     def of_means(at: Floats) -> Floats:
         return np.concatenate([case.misfit_of_mean(_with_means(at)) for case in cases]) / dispersion
@@ -69,12 +69,13 @@ def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None)
     drift = _with_means(means)
 
     pull_error, fade_error, trend_error = errors.tolist()
-    jump, jump_error = _likeliest_jump(cases, drift, pull_error)
+    jump, jump_error = _likeliest_jump(cases, drift, pull_error, typical)
     found = {"pull": pull_error, "fade": fade_error, "jump": jump_error, "trend": trend_error}
-    return replace(drift, jump=jump, errors=found, pairs=int(units.sum()))
+    about = replace(drift, pairs=int(units.sum()), channel=cases[0].channel.name, exposures=typical.exposures)
+    return replace(about, jump=jump, errors=found)
 
 
-def _likeliest_jump(cases: Sequence[_Case], drift: Drift, pull_error: float) -> tuple[float, float]:
+def _likeliest_jump(cases: Sequence[_Case], drift: Drift, pull_error: float, usual: Drift) -> tuple[float, float]:
     """The jump and its standard error, given the means.
 
     The next theta is taken to have the conjugate law of its mean and variance. That is not quite its law, where some
@@ -83,7 +84,8 @@ def _likeliest_jump(cases: Sequence[_Case], drift: Drift, pull_error: float) -> 
     the error of the pull does.
     """
     units = np.concatenate([case.looks.multiplicity for case in cases])
-    typical, width = np.array([TYPICAL.jump]), np.array([JUMP_SPREAD])
+    assert usual.errors is not None
+    typical, width = np.array([usual.jump]), np.array([usual.errors["jump"]])
 
     def likeliest(misfit: Callable[[Floats], Floats]) -> float:
         total = _penalised(misfit, units, typical, width)
@@ -115,12 +117,12 @@ def _look(cases: Sequence[_Case]) -> NDArray[np.intp]:
     return np.repeat(np.arange(len(cases)), [case.looks.x.size for case in cases])
 
 
-def _dispersion(cases: Sequence[_Case]) -> Floats:
+def _dispersion(cases: Sequence[_Case], drift: Drift) -> Floats:
     """By how much each second look varies more than the channel says: more, the more is known about it."""
     units = np.concatenate([case.looks.multiplicity for case in cases])
-    jumps = float(units @ np.concatenate([case.variance_ahead(TYPICAL) for case in cases])) / float(units.sum())
+    jumps = float(units @ np.concatenate([case.variance_ahead(drift) for case in cases])) / float(units.sum())
     expected = np.concatenate([1.0 + jumps / case.channel.noise(case.looks.future) ** 2 for case in cases])
-    found = np.concatenate([case.squared_error(TYPICAL) for case in cases])
+    found = np.concatenate([case.squared_error(drift) for case in cases])
     return np.asarray(expected * max(1.0, float(units @ (found / expected)) / float(units.sum())))
 
 

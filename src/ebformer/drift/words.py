@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ebformer.drift.law import Drift
 
 
-def sentences(drift: Drift, channel: Channel, look: str) -> list[str]:
-    """What a unit loses of what sets it apart, and how it moves beside; `look` is what one look is called."""
+def sentences(drift: Drift, channel: Channel) -> list[str]:
+    """What a unit loses of what sets it apart, and how it moves beside."""
     thetas, linear = channel.words.thetas, _linear(channel)
     lost = 1.0 - (1.0 - drift.pull) * drift.fade if linear else drift.pull
     afresh = f", partly because {_percent(drift.renewal)} of units start afresh" if drift.renewal >= 0.005 else ""
@@ -22,8 +22,8 @@ def sentences(drift: Drift, channel: Channel, look: str) -> list[str]:
     learnt = f" (learnt from {counted(drift.pairs, 'pair')} of looks)" if drift.pairs else ""
     jump = f"jump up or down by about {_percent(np.sqrt(drift.jump))} of the usual difference between units"
     return [
-        f"From one {look} to the next, {thetas} lose on average {_percent(lost)} of their distance to the mean of all"
-        f"{afresh}{further}{learnt}.",
+        f"From one {drift.look or 'look'} to the next, {thetas} lose on average {_percent(lost)} of their distance to "
+        f"the mean of all{afresh}{further}{learnt}.",
         f"Beyond that, they {jump if drift.jump else 'do not jump'}, and {_trend(drift.trend, channel)}.",
     ]
 
