@@ -38,6 +38,25 @@ def test_what_the_command_learns_is_what_python_learns(history: Path, tmp_path: 
     assert drawn.stat().st_size > 0
 
 
+def test_a_long_table_teaches_what_its_pairs_of_looks_do(history: Path, tmp_path: Path) -> None:
+    wide = pl.read_csv(history).with_columns(player=pl.int_range(pl.len()), gp2=1.0)
+    first, second = ("x", "gp"), ("y", "gp2")
+    rows = [
+        wide.select("player", year=pl.lit(year), goals=pl.col(x), games=pl.col(gp))
+        for year, (x, gp) in ((2001, first), (2002, second))
+    ]
+    pl.concat([*rows, rows[0].with_columns(player=pl.col("player") + 1000)]).write_csv(tmp_path / "long.csv")
+    columns = ["--unit", "player", "--look", "year", "--before", "goals", "--exposure-before", "games"]
+    asked = ["drift", str(tmp_path / "long.csv"), *columns, "--method", "gamma"]
+    done = CliRunner().invoke(ebformer, [*asked, "-o", str(tmp_path / "long.json")])
+    assert done.exit_code == 0, done.output
+    learnt = eb.Drift.load(tmp_path / "long.json")
+    assert learnt == eb.Drift.learn(eb.Looks.of(wide["x"], wide["y"], exposure=wide["gp"]), "gamma")
+    assert (learnt.pairs, learnt.look) == (600, "year")  # who was seen once is in no pair
+    for wrong, said in (([*asked[:2], *columns[4:]], "--after"), ([*asked, "--after", "goals"], "--before only")):
+        assert said in str(CliRunner().invoke(ebformer, wrong).exception)
+
+
 def test_shrink_and_estimate_predict_with_a_drift(history: Path, tmp_path: Path) -> None:
     drift = eb.Drift(pull=0.3, jump=0.2)
     drift.save(tmp_path / "drift.json")

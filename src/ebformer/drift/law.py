@@ -292,8 +292,9 @@ ABOUT: dict[str, Callable[[Any], bool]] = {
 }
 """What a file may say about what a drift was learnt from; one of an earlier version says nothing."""
 
+SPREAD = {"pull": 0.08, "fade": 0.06, "jump": 0.2, "trend": 0.1}
 TYPICAL = {
-    False: Drift(0.22, 0.98, 0.25, 0.0, {"pull": 0.08, "fade": 0.06, "jump": 0.2, "trend": 0.1}, exposures=False),
-    True: Drift(0.04, 1.0, 0.1, 0.0, {"pull": 0.04, "fade": 0.04, "jump": 0.1, "trend": 0.1}, exposures=True),
+    False: Drift(0.22, 0.98, 0.25, 0.0, SPREAD, exposures=False),
+    True: Drift(0.04, 1.0, 0.1, 0.0, SPREAD, exposures=True),
 }
-"""Without and with known exposures: the means over domains, and how far these lie apart."""
+"""Without and with known exposures: about the means over domains, and how far these lie apart without."""
