@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,21 +13,21 @@ from numpy.typing import ArrayLike
 
 from ebformer import bayes
 from ebformer.atomic import replacing
-from ebformer.channels import CHANNELS, channel_named
+from ebformer.channels import channel_named
 from ebformer.channels.base import LARGEST, Channel
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
 from ebformer.drift import answers, words
 from ebformer.drift.answers import Earlier
 from ebformer.drift.cells import coordinate_variance, even_edges, in_cells, middles, on_atoms, shares, split
+from ebformer.drift.record import FORMAT, PARAMETERS, VERSION, record_checked
 from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, Prior
-from ebformer.saved import finite, read_json, whole
+from ebformer.saved import read_json
 
 if TYPE_CHECKING:
     from ebformer.estimators.base import Estimator
     from ebformer.looks import Looks
 
-FORMAT, VERSION = "ebformer-drift", 1
 RENEWED = 0.5
 """How much of the pull is by units that start afresh. Of 0, 1/4, 1/2 and 1 it had the best log scores on hockey,
 baseball and books alike, and intervals that hold what they say; docs/drift.md has the figures."""
@@ -258,39 +258,12 @@ class Drift:
     @classmethod
     def from_record(cls, record: Any, path: str | os.PathLike[str]) -> Drift:
         """The drift that `record` wrote down; complaints name the path it came from."""
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
-            raise InputError(f"{path} is not a saved drift: write one with drift.save(path)")
-        if record.get("version") != VERSION:
-            raise InputError(
-                f"{path} holds a drift of version {record.get('version')!r}, which this ebformer cannot read: "
-                "install the version that wrote it"
-            )
-        try:
-            for number in [record[name] for name in PARAMETERS] + list((record["errors"] or {}).values()):
-                finite(number)
-            if record["pairs"] is not None:
-                whole(record["pairs"])
-            for name, admitted in ABOUT.items():
-                if not admitted(record.get(name)):
-                    raise ValueError(f"{record[name]!r}, which is no {name}")
-            told: dict[str, Any] = {each.name: record.get(each.name) for each in fields(cls)}
-            return cls(**told)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise InputError(f"{path} is damaged at {error}: save the drift again") from error
+        return cls(**record_checked(record, path))
 
     def __repr__(self) -> str:
         numbers = {name: getattr(self, name) for name in PARAMETERS}
         return f"Drift({', '.join(f'{name}={round(number, 4)}' for name, number in numbers.items())})"
 
-
-PARAMETERS = ("pull", "fade", "jump", "trend")
-
-ABOUT: dict[str, Callable[[Any], bool]] = {
-    "channel": lambda name: name is None or name in CHANNELS,
-    "exposures": lambda known: known in (None, True, False),
-    "look": lambda name: name is None or isinstance(name, str),
-}
-"""What a file may say about what a drift was learnt from; one of an earlier version says nothing."""
 
 SPREAD = {"pull": 0.08, "fade": 0.06, "jump": 0.2, "trend": 0.1}
 TYPICAL = {

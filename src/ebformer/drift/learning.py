@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
 
-from ebformer.bayes.marginal import posterior
-from ebformer.binning import coarsened, distinct_rows
-from ebformer.channels.base import Channel
-from ebformer.distributions import DiscretePosterior, Floats
-from ebformer.drift.cells import coordinate_variance, on_atoms
+from ebformer.distributions import Floats
+from ebformer.drift.case import Case
 from ebformer.drift.law import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method, find
 from ebformer.looks import Looks
-from ebformer.networks.estimates import OutsideTrainingRange
-from ebformer.prior import Prior
 
 BOUNDS: list[tuple[float | None, float | None]] = [(0.0, 0.98), (0.3, 1.0), (None, None)]
 """Of pull, fade and trend."""
@@ -47,7 +41,7 @@ def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None)
         raise InputError("these looks are of several channels: learn one drift from each")
     named = default_method(several[0].channel) if method is None else method
     estimator = find(named) if isinstance(named, str) else named
-    cases = [_Case.of(each, estimator) for each in several]
+    cases = [Case.of(each, estimator) for each in several]
     units = np.concatenate([case.looks.multiplicity for case in cases])
 
     typical = Drift.typical(any(each.exposed for each in several))
@@ -75,7 +69,7 @@ def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None)
     return replace(about, jump=jump, errors=found)
 
 
-def _likeliest_jump(cases: Sequence[_Case], drift: Drift, pull_error: float, usual: Drift) -> tuple[float, float]:
+def _likeliest_jump(cases: Sequence[Case], drift: Drift, pull_error: float, usual: Drift) -> tuple[float, float]:
     """The jump and its standard error, given the means.
 
     The next theta is taken to have the conjugate law of its mean and variance. That is not quite its law, where some
@@ -112,12 +106,12 @@ def _with_means(at: Floats) -> Drift:
     return Drift(pull=pull, fade=fade, trend=trend)
 
 
-def _look(cases: Sequence[_Case]) -> NDArray[np.intp]:
+def _look(cases: Sequence[Case]) -> NDArray[np.intp]:
     """Which look each pair is of."""
     return np.repeat(np.arange(len(cases)), [case.looks.x.size for case in cases])
 
 
-def _dispersion(cases: Sequence[_Case], drift: Drift) -> Floats:
+def _dispersion(cases: Sequence[Case], drift: Drift) -> Floats:
     """By how much each second look varies more than the channel says: more, the more is known about it."""
     units = np.concatenate([case.looks.multiplicity for case in cases])
     jumps = float(units @ np.concatenate([case.variance_ahead(drift) for case in cases])) / float(units.sum())
@@ -129,101 +123,6 @@ def _dispersion(cases: Sequence[_Case], drift: Drift) -> Floats:
 def _between(offsets: Floats) -> float:
     """The variance of what is common to all units of a look, from the offset of each look and one typical look."""
     return float((LOOK**2 + ((offsets - offsets.mean()) ** 2).sum()) / offsets.size)
-
-
-@dataclass(frozen=True, eq=False)
-class _Case:
-    """A table of pairs, and the posteriors of its first look: weights [d, k] of distinct (x, known) on atoms [k]."""
-
-    looks: Looks
-    channel: Channel
-    prior: Prior
-    variance: float
-    weights: Floats
-    which: NDArray[np.intp]
-    atoms: Floats
-
-    @classmethod
-    def of(cls, looks: Looks, estimator: Estimator) -> _Case:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OutsideTrainingRange)
-            rule = estimator(coarsened(looks.tally))
-        if rule.prior is None:
-            raise InputError(f"{rule.method} estimates without a prior, so it cannot say how thetas move: use another")
-        prior = on_atoms(rule.prior, looks.channel)
-        first, which = distinct_rows(looks.x, looks.known)
-        after = posterior(prior, looks.x[first], looks.known[first], channel=looks.channel)
-        assert isinstance(after, DiscretePosterior)
-        return cls(
-            looks,
-            looks.channel.next_look,
-            prior,
-            coordinate_variance(prior, looks.channel),
-            after.weights,
-            which,
-            after.atoms,
-        )
-
-    @property
-    def natural_spread(self) -> float:
-        """The deviation of the natural parameter between units, as far as it is finite."""
-        eta = self.channel.natural(self.prior.atoms)
-        finite = np.isfinite(eta)
-        weights = self.prior.weights[finite] / self.prior.weights[finite].sum()
-        return max(float(np.sqrt(weights @ (eta[finite] - weights @ eta[finite]) ** 2)), 1e-9)
-
-    def moments(self, drift: Drift) -> tuple[Floats, Floats, Floats]:
-        """Of the next theta given each pair's first look: its mean, its variance without jumps, and where they add.
-
-        The last is the chance of a jump times the variance that one unit of it in the stable coordinate is worth.
-        """
-        to = drift.kept(self.atoms, self.prior.mean, self.channel)
-        kept = self.weights @ to
-        afresh = drift.shifted(self.prior.atoms, self.channel)
-        new = self.prior.weights @ afresh
-        r = drift.renewal
-        mean = np.clip((1.0 - r) * kept + r * new, *self.channel.inside)
-        within = (1.0 - r) * (self.weights @ to**2 - kept**2) + r * (self.prior.weights @ (afresh - new) ** 2)
-        between = r * (1.0 - r) * (kept - new) ** 2
-        worth = (1.0 - r) * self.channel.variance(np.clip(kept, *self.channel.inside), np.asarray(1.0))
-        return mean[self.which], np.maximum(within + between, 0.0)[self.which], worth[self.which]
-
-    def offset(self, drift: Drift) -> float:
-        """How much further the natural parameter of all units moved in this look, in its deviations between units."""
-        mean, m = self.moments(drift)[0], self.looks.multiplicity
-        worth = self.channel.variance(mean, np.asarray(1.0))
-        slope = worth * self.channel.derivatives(self.looks.y, mean, self.looks.future)[0]
-        return float(m @ slope) / float(m @ (worth / self.channel.noise(self.looks.future) ** 2)) / self.natural_spread
-
-    def misfit_of_mean(self, drift: Drift) -> Floats:
-        """-log p(y | mean of the next theta), for every pair."""
-        return self.channel.deviance(self.looks.y, self.moments(drift)[0], self.looks.future)
-
-    def squared_error(self, drift: Drift) -> Floats:
-        """Squared errors over what the channel makes of them."""
-        mean = self.moments(drift)[0]
-        error = self.looks.y - self.channel.mean(mean, self.looks.future)
-        return np.asarray(error**2 / self.channel.variance(mean, self.looks.future))
-
-    def variance_ahead(self, drift: Drift) -> Floats:
-        """The variance of the next theta given each pair's first look, in the stable coordinate."""
-        mean, variance, worth = self.moments(drift)
-        variance = variance + worth * drift.jump * self.variance
-        return np.asarray(variance / self.channel.variance(mean, np.asarray(1.0)))
-
-    def misfit_of_jump(self, drift: Drift, jump: float) -> Floats:
-        """-log p(y | x) for every pair, if the next theta has the conjugate law of its mean and variance."""
-        spread = np.sqrt(self.variance_ahead(replace(drift, jump=jump)))
-        mean = self.moments(drift)[0]
-        return -self.channel.log_around(self.looks.y, self.looks.future, mean, np.maximum(spread, 1e-9))
-
-    def misfit_if_normal(self, drift: Drift, jump: float) -> Floats:
-        """-log p(y | x) for every pair, if y were normal with its mean and variance."""
-        mean = self.moments(drift)[0]
-        spread = self.variance_ahead(replace(drift, jump=jump)) + self.channel.noise(self.looks.future) ** 2
-        variance = self.channel.variance(mean, np.asarray(1.0)) * spread
-        error = self.channel.mle(self.looks.y, self.looks.future) - mean
-        return np.asarray(0.5 * (np.log(variance) + error**2 / variance))
 
 
 def _penalised(
