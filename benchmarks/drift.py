@@ -6,6 +6,7 @@ python benchmarks/drift.py looks --leagues 10        squared error of present ra
 python benchmarks/drift.py books                     log scores of books, whose words are known to come
 python benchmarks/drift.py other-books --published FILE    the books of a table of scores, by what other books taught
 python benchmarks/drift.py typical                   the typical drifts: what each domain teaches
+python benchmarks/drift.py tables --scores FILE      the tables of docs/drift.md, from what `fielddata all ... -o` wrote
 python benchmarks/drift.py speed                     a million pairs of effects, predictions for a million rows
 """
 
@@ -29,6 +30,16 @@ Floats = NDArray[np.float64]
 LEAGUE = eb.GammaPrior(1.2, 0.12)
 TRUTHS = (eb.Drift(0.2, 1.0, 0.3, 0.0), eb.Drift(0.1, 0.9, 0.5, -0.1), eb.Drift(0.3, 0.95, 0.15, 0.05))
 METHOD = "gamma"
+DATA = (
+    ("NHL all", "nhl all", "game"),
+    ("NHL defenders", "nhl defender", "game"),
+    ("NHL centers", "nhl center", "game"),
+    ("NHL wingers", "nhl winger", "game"),
+    ("MLB batting", "mlb bat", "plate appearance"),
+    ("MLB pitching", "mlb pitch", "plate appearance"),
+    ("books", "books", ""),
+)
+"""What the docs call each data set, its name in the scores, and what its rates are per where that is known."""
 
 
 def moved(theta: Floats, drift: eb.Drift, rng: np.random.Generator) -> Floats:
@@ -220,6 +231,36 @@ def typical() -> None:
         print(f"mean over domains: {elsewhere(taught, ' per ' if exposure else 'none')}")
 
 
+def tables(scores: Path) -> None:
+    """The tables of docs/drift.md, from the scores of `ebformer fielddata all --drift --exposure -o`."""
+    import polars
+
+    from ebformer.lab.arena.summary import interval
+    from ebformer.lab.figures.fielddata_tables import show_interval
+
+    written = polars.read_csv(scores, schema_overrides={"case": polars.String})
+
+    def cell(data: str, kind: str, field: str) -> str:
+        found = written.filter(data=data, estimator=f"priorformer, {kind}")[field].to_numpy()
+        if field == "rmse_improvement":
+            return show_interval(interval(found))
+        return f"{100 * np.mean(found):.0f} %" if field == "coverage" else f"{np.mean(found):.3f}"
+
+    def row(name: str, *cells: tuple[str, str, str]) -> None:
+        print("|", " | ".join([name, *(cell(*each) for each in cells)]), "|")
+
+    kinds = ("none", "typical", "elsewhere", "learnt")
+    for name, data, _ in DATA:
+        gains = [(data, kind, "rmse_improvement") for kind in kinds]
+        row(name, *gains, *((data, kind, field) for field in ("log_score", "coverage") for kind in ("none", "learnt")))
+    print()
+    for name, data, known in DATA[:-1]:
+        with_known = f"{data} per {known}"
+        gains = [(with_known, kind, "rmse_improvement") for kind in kinds]
+        logs = [(data, "learnt", "log_score"), (with_known, "learnt", "log_score"), (with_known, "none", "log_score")]
+        row(name, *gains, *logs, (with_known, "learnt", "coverage"))
+
+
 def speed() -> None:
     """Processor time."""
     rng, n = np.random.default_rng(0), 1_000_000
@@ -240,14 +281,19 @@ def speed() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["recovery", "still", "looks", "books", "other-books", "typical", "speed"])
+    parser.add_argument(
+        "what", choices=["recovery", "still", "looks", "books", "other-books", "typical", "tables", "speed"]
+    )
     parser.add_argument("--leagues", type=int, default=20)
     parser.add_argument("--published", type=Path, help="a table of scores: data, case, estimator, rmse_improvement")
+    parser.add_argument("--scores", type=Path, help="what `ebformer fielddata all --drift --exposure -o` wrote")
     parser.add_argument("--choices", type=int, default=4, help="how often sixty books are chosen")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.what == "other-books":
         other_books(given.published, given.choices)
+    elif given.what == "tables":
+        tables(given.scores)
     elif given.what in ("books", "typical", "speed"):
         {"books": books, "typical": typical, "speed": speed}[given.what]()
     else:
