@@ -128,9 +128,9 @@ def test_short_histories_are_typical() -> None:
     assert learnt.jump == pytest.approx(eb.Drift.typical().jump, abs=0.1)
 
 
-def test_three_looks_beat_two_and_two_beat_one() -> None:
+@pytest.mark.parametrize("drift", [eb.Drift(pull=0.2, jump=0.2), eb.Drift(pull=0.1, jump=0.05)])
+def test_three_looks_beat_two_and_two_beat_one(drift: eb.Drift) -> None:
     rng = np.random.default_rng(3)
-    drift = eb.Drift(pull=0.2, jump=0.2)
     theta = [LEAGUE.draw(3000, rng)]
     for _ in range(3):
         theta.append(step(theta[-1], drift, LEAGUE, POISSON, rng))
@@ -140,7 +140,7 @@ def test_three_looks_beat_two_and_two_beat_one() -> None:
     for first in (2, 1, 0):
         after = rule.posterior(looks[2], drift=drift, earlier=[(looks[k], 1.0) for k in range(first, 2)])
         errors.append(np.mean((after.mean - theta[2]) ** 2))
-    assert errors[0] > 1.05 * errors[1] > 1.05 * errors[2] / 1.05
+    assert errors[0] > 1.1 * errors[1] > 1.1 * errors[2]
 
 
 def test_a_unit_without_earlier_looks_is_answered_as_ever_and_one_without_drift_adds_up() -> None:
