@@ -5,6 +5,8 @@ python benchmarks/drift.py still --leagues 20        what learning costs where n
 python benchmarks/drift.py looks --leagues 10        squared error of present rates after one, two and three looks
 python benchmarks/drift.py books                     log scores of books, whose words are known to come
 python benchmarks/drift.py other-books --published FILE    the books of a table of scores, by what other books taught
+python benchmarks/drift.py typical                   the typical drifts: what each domain teaches
+python benchmarks/drift.py tables --scores FILE      the tables of docs/drift.md, from what `fielddata all ... -o` wrote
 python benchmarks/drift.py speed                     a million pairs of effects, predictions for a million rows
 """
 
@@ -28,6 +30,16 @@ Floats = NDArray[np.float64]
 LEAGUE = eb.GammaPrior(1.2, 0.12)
 TRUTHS = (eb.Drift(0.2, 1.0, 0.3, 0.0), eb.Drift(0.1, 0.9, 0.5, -0.1), eb.Drift(0.3, 0.95, 0.15, 0.05))
 METHOD = "gamma"
+DATA = (
+    ("NHL all", "nhl all", "game"),
+    ("NHL defenders", "nhl defender", "game"),
+    ("NHL centers", "nhl center", "game"),
+    ("NHL wingers", "nhl winger", "game"),
+    ("MLB batting", "mlb bat", "plate appearance"),
+    ("MLB pitching", "mlb pitch", "plate appearance"),
+    ("books", "books", ""),
+)
+"""What the docs call each data set, its name in the scores, and what its rates are per where that is known."""
 
 
 def moved(theta: Floats, drift: eb.Drift, rng: np.random.Generator) -> Floats:
@@ -125,8 +137,8 @@ def books() -> None:
         print(f"{name}: log score {plain / units:.3f}, given that every word comes {(plain + known) / units:.3f}")
 
 
-def other_books(published: Path) -> None:
-    """What is saved on the books of a table of published scores: sixty books that are not in it teach the drift.
+def other_books(published: Path, choices: int) -> None:
+    """What is saved on the books of a table of published scores, and on all: sixty others teach the drift, at random.
 
     Beside it stands the curve c m^(1 - b) estimate^b, where m is the mean estimate, fitted to the same sixty by least
     squares: two numbers that care for the RMSE alone.
@@ -143,37 +155,110 @@ def other_books(published: Path) -> None:
     shelf, estimator = library.load(), eb.estimator("priorformer")
     theirs = read_published(published, (book.key for book in shelf), published_errors(["rmse"]))
     judged = {loss.case for loss in theirs}
+    rules = {book.case: estimator(book.tally) for book in shelf}
+    estimates = {book.case: rules[book.case](np.unique(book.before)) for book in shelf}
     others = [book for book in shelf if book.case not in judged]
-    teachers = others[:: len(others) // 60][:60]
-    learnt = eb.Drift.learn([looks_of(book) for book in teachers], estimator)
 
-    def saved(book: Holdout, c: float, b: float) -> float:
-        """Percent of the MLE's RMSE that the curve saves."""
-        x, which = np.unique(book.before, return_inverse=True)
-        said, y = estimator(book.tally)(x)[which], book.after / book.ratio
-        mean = np.average(said, weights=book.multiplicity)
-        errors = c * mean ** (1 - b) * said**b - y, book.before - y
+    def saved(book: Holdout, predicted: Floats) -> float:
+        """Percent of the MLE's RMSE that predictions for every x save."""
+        y = book.after / book.ratio
+        errors = predicted[np.unique(book.before, return_inverse=True)[1]] - y, book.before - y
         ours, mle = (book.multiplicity @ error**2 for error in errors)
         return float(100 * (1 - np.sqrt(ours / mle)))
 
-    curve = minimize(lambda at: -sum(saved(book, *at) for book in teachers), [1.0, 0.9], method="Nelder-Mead").x
-    scores = []
-    by_curve = []
-    for book in (book for book in shelf if book.case in judged):
-        rule = estimator(book.tally)
-        for name, drift in (("none", None), ("typical", eb.Drift.typical()), ("learnt", learnt)):
-            scores.append(score(book, rule, name, drift=drift))
-        by_curve.append(saved(book, *curve))
-    print(f"{learnt} from {learnt.pairs:,} words of {len(teachers)} books; c and b {curve.round(3).tolist()}")
-    for name in ("none", "typical", "learnt"):
-        here = [loss for loss in scores if loss.estimator == name]
-        log_score, coverage = (np.mean([getattr(loss, field) for loss in here]) for field in ("log_score", "coverage"))
-        better = [loss.rmse_improvement for loss in here]
-        print(f"{name}: {shown(better, 2, False)} % saved, log score {log_score:.3f}, coverage {100 * coverage:.1f} %")
-    more = shown(np.subtract(better, by_curve).tolist(), 2, False)
-    print(f"the curve: {shown(by_curve, 2, False)} % saved; learnt over it {more}")
-    for row in against(here, theirs):
-        print(f"learnt over published {row.theirs}: {row.difference.mean:.2f} ± {row.difference.half_width:.2f}")
+    def by_curve(book: Holdout, c: float, b: float) -> float:
+        said, which = estimates[book.case], np.unique(book.before, return_inverse=True)[1]
+        mean = np.average(said, weights=np.bincount(which, book.multiplicity))
+        return saved(book, c * mean ** (1 - b) * said**b)
+
+    def best_curve(teachers: Sequence[Holdout]) -> Floats:
+        def lost(at: Floats) -> float:
+            return -sum(by_curve(book, float(at[0]), float(at[1])) for book in teachers)
+
+        return np.asarray(minimize(lost, np.array([1.0, 0.9]), method="Nelder-Mead").x)
+
+    def by_drift(book: Holdout, drift: eb.Drift) -> float:
+        return saved(book, rules[book.case].next(np.unique(book.before), drift=drift).mean)
+
+    for choice in range(choices):
+        chosen = np.random.default_rng(choice).choice(len(others), 60, replace=False)
+        teachers = [others[at] for at in chosen]
+        learnt = eb.Drift.learn([looks_of(book) for book in teachers], estimator)
+        fit = best_curve(teachers)
+        print(f"{learnt} from {learnt.pairs:,} words of {len(teachers)} books; c and b {fit.round(3).tolist()}")
+        taught = {book.case for book in teachers}
+        untaught = [book for book in shelf if book.case not in taught]
+        for name, some in (("published", [book for book in shelf if book.case in judged]), ("all others", untaught)):
+            ours, curve = [by_drift(book, learnt) for book in some], [by_curve(book, *fit) for book in some]
+            over = shown(np.subtract(ours, curve).tolist(), 2, False)
+            print(
+                f"  {len(some)} books ({name}): learnt {shown(ours, 2, False)} % saved, "
+                f"the curve {shown(curve, 2, False)}, learnt over the curve {over}",
+                flush=True,
+            )
+        kinds = {"learnt": learnt} if choice else {"none": None, "typical": eb.Drift.typical(), "learnt": learnt}
+        for name, drift in kinds.items():
+            here = [score(book, rules[book.case], name, drift=drift) for book in shelf if book.case in judged]
+            saves, log_score, coverage = (
+                [getattr(loss, field) for loss in here] for field in ("rmse_improvement", "log_score", "coverage")
+            )
+            print(
+                f"  {name}: {shown(saves, 2, False)} % saved, log score {np.mean(log_score):.3f}, "
+                f"coverage {100 * np.mean(coverage):.1f} %"
+            )
+        for row in against(here, theirs):
+            if row.theirs == "L24r-W24":  # the best of them
+                print(
+                    f"  learnt over published L24r: {row.difference.mean:.2f} ± {row.difference.half_width:.2f}",
+                    flush=True,
+                )
+
+
+def typical() -> None:
+    """The drift that each data set teaches, and the mean over domains, each of which counts once."""
+    from ebformer.lab.fielddata import baseball, hockey
+    from ebformer.lab.fielddata import books as library
+    from ebformer.lab.fielddata.moving import MEMORY, elsewhere, looks_of
+
+    for exposure in (False, True):
+        cases = [one for position in hockey.POSITIONS for one in hockey.load((), position, exposure=exposure)]
+        cases += [one for role in baseball.ROLES for one in baseball.load((), role, exposure=exposure)]
+        cases += [] if exposure else library.load()[-MEMORY:]
+        taught = {}
+        for data in dict.fromkeys(case.data for case in cases):
+            taught[data] = eb.Drift.learn([looks_of(case) for case in cases if case.data == data], "priorformer")
+            print(f"{data}: {taught[data]}", flush=True)
+        print(f"mean over domains: {elsewhere(taught, ' per ' if exposure else 'none')}")
+
+
+def tables(scores: Path) -> None:
+    """The tables of docs/drift.md, from the scores of `ebformer fielddata all --drift --exposure -o`."""
+    import polars
+
+    from ebformer.lab.arena.summary import interval
+    from ebformer.lab.figures.fielddata_tables import show_interval
+
+    written = polars.read_csv(scores, schema_overrides={"case": polars.String})
+
+    def cell(data: str, kind: str, field: str) -> str:
+        found = written.filter(data=data, estimator=f"priorformer, {kind}")[field].to_numpy()
+        if field == "rmse_improvement":
+            return show_interval(interval(found))
+        return f"{100 * np.mean(found):.0f} %" if field == "coverage" else f"{np.mean(found):.3f}"
+
+    def row(name: str, *cells: tuple[str, str, str]) -> None:
+        print("|", " | ".join([name, *(cell(*each) for each in cells)]), "|")
+
+    kinds = ("none", "typical", "elsewhere", "learnt")
+    for name, data, _ in DATA:
+        gains = [(data, kind, "rmse_improvement") for kind in kinds]
+        row(name, *gains, *((data, kind, field) for field in ("log_score", "coverage") for kind in ("none", "learnt")))
+    print()
+    for name, data, known in DATA[:-1]:
+        with_known = f"{data} per {known}"
+        gains = [(with_known, kind, "rmse_improvement") for kind in kinds]
+        logs = [(data, "learnt", "log_score"), (with_known, "learnt", "log_score"), (with_known, "none", "log_score")]
+        row(name, *gains, *logs, (with_known, "learnt", "coverage"))
 
 
 def speed() -> None:
@@ -196,14 +281,20 @@ def speed() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["recovery", "still", "looks", "books", "other-books", "speed"])
+    parser.add_argument(
+        "what", choices=["recovery", "still", "looks", "books", "other-books", "typical", "tables", "speed"]
+    )
     parser.add_argument("--leagues", type=int, default=20)
     parser.add_argument("--published", type=Path, help="a table of scores: data, case, estimator, rmse_improvement")
+    parser.add_argument("--scores", type=Path, help="what `ebformer fielddata all --drift --exposure -o` wrote")
+    parser.add_argument("--choices", type=int, default=4, help="how often sixty books are chosen")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.what == "other-books":
-        other_books(given.published)
-    elif given.what in ("books", "speed"):
-        {"books": books, "speed": speed}[given.what]()
+        other_books(given.published, given.choices)
+    elif given.what == "tables":
+        tables(given.scores)
+    elif given.what in ("books", "typical", "speed"):
+        {"books": books, "typical": typical, "speed": speed}[given.what]()
     else:
         {"recovery": recovery, "still": still, "looks": looks}[given.what](given.leagues)

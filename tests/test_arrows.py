@@ -28,8 +28,6 @@ LAYERS = [
         "datasets",
         "scikit_learn",
         "drift",
-        "drift_cells",
-        "drift_learning",
         "looks",
         "covariates",
         "deviations",

@@ -1,5 +1,6 @@
 """How rates move: the law of the next theta, what a simulated league teaches, what earlier looks are worth."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -87,18 +88,24 @@ def test_rates_of_zero_come_to_life_and_intervals_hold_what_they_say() -> None:
 
 
 @pytest.mark.parametrize("truth", [eb.Drift(0.2, 1.0, 0.3, 0.0), eb.Drift(0.1, 0.9, 0.5, -0.1)])
-def test_a_simulated_league_teaches_its_drift(truth: eb.Drift) -> None:
-    rng = np.random.default_rng(1)
-    learnt = eb.Drift.learn([season(1500, truth, rng) for _ in range(5)], "gamma")
-    assert learnt.errors is not None
-    for name in PARAMETERS:  # three standard errors, not two: one of eight comparisons misses two now and then
-        assert abs(getattr(learnt, name) - getattr(truth, name)) < 3 * learnt.errors[name], name
-    last = season(4000, truth, rng)
-    rule = eb.estimator("gamma")(last.tally)
-    x, at = np.unique(last.x, return_inverse=True)
-    low, high = rule.predict(x, drift=learnt).interval(0.9)
-    covered = np.average((last.y >= low[at]) & (last.y <= high[at]), weights=last.multiplicity)
-    assert 0.88 < covered < 0.92
+def test_simulated_leagues_teach_their_drift(truth: eb.Drift) -> None:
+    """Each parameter lies within two standard errors as often as it should: in 95 % of leagues, of which six are few.
+
+    If each did so with probability 0.95, fewer than 20 of 24 would in one of 160 such tests; the seeds are fixed.
+    """
+    within, covered = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        learnt = eb.Drift.learn([season(1500, truth, rng) for _ in range(5)], "gamma")
+        assert learnt.errors is not None
+        within += [abs(getattr(learnt, name) - getattr(truth, name)) < 2 * learnt.errors[name] for name in PARAMETERS]
+        last = season(4000, truth, rng)
+        rule = eb.estimator("gamma")(last.tally)
+        x, at = np.unique(last.x, return_inverse=True)
+        low, high = rule.predict(x, drift=learnt).interval(0.9)
+        covered.append(np.average((last.y >= low[at]) & (last.y <= high[at]), weights=last.multiplicity))
+    assert sum(within) >= 20
+    assert all(0.88 < share < 0.92 for share in covered)
 
 
 def test_without_drift_learning_costs_next_to_nothing() -> None:
@@ -121,9 +128,9 @@ def test_short_histories_are_typical() -> None:
     assert learnt.jump == pytest.approx(eb.Drift.typical().jump, abs=0.1)
 
 
-def test_three_looks_beat_two_and_two_beat_one() -> None:
+@pytest.mark.parametrize("drift", [eb.Drift(pull=0.2, jump=0.2), eb.Drift(pull=0.1, jump=0.05)])
+def test_three_looks_beat_two_and_two_beat_one(drift: eb.Drift) -> None:
     rng = np.random.default_rng(3)
-    drift = eb.Drift(pull=0.2, jump=0.2)
     theta = [LEAGUE.draw(3000, rng)]
     for _ in range(3):
         theta.append(step(theta[-1], drift, LEAGUE, POISSON, rng))
@@ -133,7 +140,7 @@ def test_three_looks_beat_two_and_two_beat_one() -> None:
     for first in (2, 1, 0):
         after = rule.posterior(looks[2], drift=drift, earlier=[(looks[k], 1.0) for k in range(first, 2)])
         errors.append(np.mean((after.mean - theta[2]) ** 2))
-    assert errors[0] > 1.05 * errors[1] > 1.05 * errors[2] / 1.05
+    assert errors[0] > 1.1 * errors[1] > 1.1 * errors[2]
 
 
 def test_a_unit_without_earlier_looks_is_answered_as_ever_and_one_without_drift_adds_up() -> None:
@@ -161,9 +168,33 @@ def test_a_drift_survives_being_written_down(tmp_path: Path) -> None:
     drift.save(tmp_path / "drift.json")
     again = eb.Drift.load(tmp_path / "drift.json")
     assert (again, again.errors, again.pairs) == (drift, drift.errors, 4)
+    assert (again.channel, again.exposures, again.look) == ("poisson", False, None)
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(eb.InputError, match="is not a saved drift"):
         eb.Drift.load(tmp_path / "other.json")
+
+
+def test_a_drift_says_what_it_was_learnt_from_and_serves_nothing_else(tmp_path: Path) -> None:
+    learnt = eb.Drift.learn(eb.Looks.of([3, 0, 5, 2], [2, 1, 4, 6], trials=9, future=9), "beta")
+    counts = eb.estimator("gamma")(eb.Tally.of([1, 2, 9]))
+    for ask in (counts.predict, counts.next):
+        with pytest.raises(eb.InputError, match="was learnt from successes, and these are counts"):
+            ask(3, drift=learnt)
+    old = {name: entry for name, entry in learnt.record().items() if name not in ("channel", "exposures", "look")}
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    served = eb.Drift.load(tmp_path / "old.json")
+    assert served == learnt
+    assert counts.predict(3, drift=served).mean > 0  # an old file does not say
+
+
+def test_what_is_typical_depends_on_whether_playing_time_is_known() -> None:
+    pairs = [3, 0, 5], [2, 1, 4]
+    learnt = [
+        eb.Drift.learn(looks, "gamma") for looks in (eb.Looks.of(*pairs), eb.Looks.of(*pairs, [1, 2, 1], [2, 1, 1]))
+    ]
+    assert [drift.exposures for drift in learnt] == [False, True]
+    assert learnt[1].pull == pytest.approx(eb.Drift.typical(exposures=True).pull, abs=0.02)
+    assert learnt[1].pull < learnt[0].pull - 0.1
 
 
 def test_offenders_are_named() -> None:

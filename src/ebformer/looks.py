@@ -71,6 +71,11 @@ class Looks:
         return int(self.multiplicity.sum())
 
     @property
+    def exposed(self) -> bool:
+        """Whether units are known to differ in exposure, at both looks, or were counted out of trials."""
+        return self.channel.usual is None or bool(np.ptp(self.known) > 0 and np.ptp(self.future) > 0)
+
+    @property
     def tally(self) -> Tally:
         """The first look."""
         return Tally(self.x, self.multiplicity.astype(np.int64), self.known, channel=self.channel)

@@ -1,6 +1,7 @@
 """`ebformer drift`, and predictions that use what it learnt."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -8,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import ebformer as eb
+from ebformer.check import ModelWarning
 from ebformer.cli import ebformer
 
 
@@ -31,8 +33,28 @@ def test_what_the_command_learns_is_what_python_learns(history: Path, tmp_path: 
     rows = pl.read_csv(history)
     looks = [eb.Looks.of(one["x"], one["y"], exposure=one["gp"]) for one in rows.partition_by("season")]
     assert eb.Drift.load(saved) == eb.Drift.learn(looks, "gamma")
+    assert eb.Drift.load(saved).look == "season"
     assert len(done.stdout.strip().splitlines()) == 2
     assert drawn.stat().st_size > 0
+
+
+def test_a_long_table_teaches_what_its_pairs_of_looks_do(history: Path, tmp_path: Path) -> None:
+    wide = pl.read_csv(history).with_columns(player=pl.int_range(pl.len()), gp2=1.0)
+    first, second = ("x", "gp"), ("y", "gp2")
+    rows = [
+        wide.select("player", year=pl.lit(year), goals=pl.col(x), games=pl.col(gp))
+        for year, (x, gp) in ((2001, first), (2002, second))
+    ]
+    pl.concat([*rows, rows[0].with_columns(player=pl.col("player") + 1000)]).write_csv(tmp_path / "long.csv")
+    columns = ["--unit", "player", "--look", "year", "--before", "goals", "--exposure-before", "games"]
+    asked = ["drift", str(tmp_path / "long.csv"), *columns, "--method", "gamma"]
+    done = CliRunner().invoke(ebformer, [*asked, "-o", str(tmp_path / "long.json")])
+    assert done.exit_code == 0, done.output
+    learnt = eb.Drift.load(tmp_path / "long.json")
+    assert learnt == eb.Drift.learn(eb.Looks.of(wide["x"], wide["y"], exposure=wide["gp"]), "gamma")
+    assert (learnt.pairs, learnt.look) == (600, "year")  # who was seen once is in no pair
+    for wrong, said in (([*asked[:2], *columns[4:]], "--after"), ([*asked, "--after", "goals"], "--before only")):
+        assert said in str(CliRunner().invoke(ebformer, wrong).exception)
 
 
 def test_shrink_and_estimate_predict_with_a_drift(history: Path, tmp_path: Path) -> None:
@@ -50,6 +72,17 @@ def test_shrink_and_estimate_predict_with_a_drift(history: Path, tmp_path: Path)
     np.testing.assert_allclose(pl.read_csv(out)["predicted"], found["predicted"], rtol=1e-9)
     plain = eb.shrink(rows, count="x", exposure="gp", method="gamma", future=1.0)
     np.testing.assert_allclose(found["predicted_still"], plain["predicted"], rtol=1e-9)
+
+
+def test_typical_is_that_of_the_table_and_another_drift_is_remarked_on(history: Path) -> None:
+    rows = pl.read_csv(history)
+    asked: dict[str, Any] = {"count": "x", "exposure": "gp", "method": "gamma", "future": 1.0}
+    named = eb.shrink(rows, **asked, drift="typical")
+    assert named["predicted"].equals(eb.shrink(rows, **asked, drift=eb.Drift.typical(exposures=True))["predicted"])
+    with pytest.warns(ModelWarning, match="learnt without exposures"):
+        eb.shrink(rows, **asked, drift=eb.Drift.typical())
+    with pytest.warns(ModelWarning, match="learnt with exposures"):
+        eb.shrink(rows, "x", method="gamma", future=1.0, drift=eb.Drift.typical(exposures=True))
 
 
 def test_a_drift_asks_for_a_future(history: Path) -> None:

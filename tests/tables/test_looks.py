@@ -112,7 +112,7 @@ def test_the_command_learns_the_drift_and_a_saved_fit_goes_on(tmp_path: Path) ->
         columns = ["--count", "goals", "--exposure", "games", "--method", "gamma", "--save", "rule.json"]
         done = CliRunner().invoke(ebformer, ["estimate", "long.csv", *columns, *asked, "-o", "out.csv"])
         assert done.exit_code == 0, done.output
-        assert "From one look to the next" in done.output
+        assert "From one season to the next" in done.output
         again = CliRunner().invoke(
             ebformer, ["apply", "rule.json", "long.csv", *asked, "--drift", "typical", "-o", "b.csv"]
         )

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from ebformer.cli import options
 
+if TYPE_CHECKING:
+    from ebformer.looks import Looks
+
 
 @click.command()
 @click.argument("history")
-@click.option("--before", required=True, metavar="COLUMN", help="What was observed first.")
-@click.option("--after", required=True, metavar="COLUMN", help="What was observed of the same unit later.")
+@click.option("--before", required=True, metavar="COLUMN", help="What was observed first; with --unit, at every look.")
+@click.option("--after", metavar="COLUMN", help="What was observed of the same unit later.")
 @click.option("--exposure-before", metavar="COLUMN", help="Exposures of the first look, such as games.")
 @click.option("--exposure-after", metavar="COLUMN", help="Exposures of the second look.")
 @click.option("--trials-before", metavar="COLUMN", help="Trials of the first look: what was observed are successes.")
@@ -18,33 +25,38 @@ from ebformer.cli import options
 @click.option("--se-before", metavar="COLUMN", help="Standard errors of the first look: what was observed are effects.")
 @click.option("--se-after", metavar="COLUMN", help="Standard errors of the second look.")
 @click.option("--look", metavar="COLUMN", help="Which pair of looks a row is of, such as its season; each has a prior.")
+@click.option(
+    "--unit",
+    metavar="COLUMN",
+    help="A row is one look at a unit, and --look says which: two looks in a row are a pair. Then there is no --after.",
+)
 @click.option("--method", metavar="NAME", help="How first looks are fitted.  [default: the one for such data]")
 @click.option("-o", "--output", metavar="FILE", help="Where to save what was learnt, as JSON.")
 @click.option("--figure", metavar="FILE", help="Draw it (.png, .svg or .pdf).")
 def command(
     history: str,
     before: str,
-    after: str,
+    after: str | None,
     look: str | None,
+    unit: str | None,
     method: str | None,
     output: str | None,
     figure: str | None,
     **known: str | None,
 ) -> None:
-    """Learn from HISTORY, a table of units that were seen twice, how rates move.
+    """Learn from HISTORY, a table of units that were seen twice or more, how rates move.
 
     What it learns is for `ebformer estimate --future ... --drift drift.json`: predictions then allow for regression to
     the mean, for rates that jump and for a common trend. Without exposures, playing time is part of what moves.
 
     \b
     Examples:
-      ebformer drift seasons.csv --before goals_2010 --after goals_2011 -o drift.json
+      ebformer drift history.csv --before goals_2010 --after goals_2011 -o drift.json
       ebformer drift pairs.csv --before x --after y --exposure-before gp_x --exposure-after gp_y --look season
+      ebformer drift seasons.csv --unit player --look season --before goals --exposure-before games -o drift.json
     """
     from ebformer.drift import Drift
     from ebformer.errors import InputError
-    from ebformer.looks import Looks
-    from ebformer.tables.arrays import read_columns
     from ebformer.tables.files import check_folder
 
     for path in (output, figure):
@@ -54,20 +66,17 @@ def command(
     words = sorted({name.partition("_")[0] for name in named})
     if len(words) > 1:
         raise InputError(f"columns of {' and of '.join(words)} were named: name those of one kind of observation")
-    first, second = (named.get(f"{words[0]}_{when}") if words else None for when in ("before", "after"))
-    if words and None in (first, second):
-        if words[0] != "exposure":
-            raise InputError(f"the {words[0]} of one look are missing: name --{words[0]}-before and --{words[0]}-after")
-        options.say(f"no exposures of the {'second' if first else 'first'} look are named: each is taken to be 1")
-    columns = read_columns([history], dict.fromkeys(name for name in (before, after, first, second, look) if name))
-    keys = columns[look].astype(str) if look else None
-    looks = []
-    for key in sorted(set(keys.tolist())) if keys is not None else [None]:
-        rows = slice(None) if keys is None else keys == key
-        about = {words[0]: columns[first][rows]} if words and first else {}
-        ahead = columns[second][rows] if second else None
-        looks.append(Looks.of(columns[before][rows], columns[after][rows], future=ahead, channel=None, **about))
-    drift = Drift.learn(looks, method)
+    word = words[0] if words else "exposure"
+    first, second = (named.get(f"{word}_{when}") for when in ("before", "after"))
+    if unit is not None:
+        if after is not None or second is not None:
+            raise InputError("with --unit, what came after is in another row: name the columns of --before only")
+        looks = _in_a_row(history, before, {word: first}, unit, look)
+    elif after is None:
+        raise InputError("what was observed later is missing: name --after, or --unit and --look of a long table")
+    else:
+        looks = _side_by_side(history, (before, after), word, (first, second), look)
+    drift = replace(Drift.learn(looks, method), look=look)
     for sentence in drift.sentences(looks[0].channel):
         click.echo(sentence)
     if output is not None:
@@ -77,3 +86,46 @@ def command(
         from ebformer.report.drift_figure import moves
 
         moves(drift, looks, method).savefig(figure)
+
+
+def _side_by_side(
+    history: str, seen: tuple[str, str], word: str, known: tuple[str | None, str | None], look: str | None
+) -> Sequence[Looks]:
+    """Pairs of looks of a table that has both in a row."""
+    from ebformer.errors import InputError
+    from ebformer.looks import Looks
+    from ebformer.tables.arrays import read_columns
+
+    (before, after), (first, second) = seen, known
+    if (first is None) != (second is None):
+        if word != "exposure":
+            raise InputError(f"the {word} of one look are missing: name --{word}-before and --{word}-after")
+        options.say(f"no exposures of the {'second' if first else 'first'} look are named: each is taken to be 1")
+    columns = read_columns([history], dict.fromkeys(name for name in (before, after, first, second, look) if name))
+    keys = columns[look].astype(str) if look else None
+    looks = []
+    for key in sorted(set(keys.tolist())) if keys is not None else [None]:
+        rows = slice(None) if keys is None else keys == key
+        about = {word: columns[first][rows]} if first else {}
+        ahead = columns[second][rows] if second else None
+        looks.append(Looks.of(columns[before][rows], columns[after][rows], future=ahead, channel=None, **about))
+    return looks
+
+
+def _in_a_row(history: str, seen: str, known: Mapping[str, str | None], unit: str, look: str | None) -> Sequence[Looks]:
+    """Pairs of looks of a long table, a row per unit and look."""
+    from ebformer.errors import InputError
+    from ebformer.tables.files import open_table
+    from ebformer.tables.histories import last_looks
+    from ebformer.tables.observations import check_rows
+
+    if look is None:
+        raise InputError("rows do not say which look at a unit they are: name its column too, as --look")
+    with open_table(history) as opened:
+        told: dict[str, Any] = {"effect" if "se" in known else "count": seen, **known, "unit": unit, "look": look}
+        columns = options.NamedColumns(**told).found_in(opened)
+        check_rows(opened.table, columns, "error")
+        pairs = last_looks(opened.table, columns)[2].pairs
+    if not pairs:
+        raise InputError("no unit was seen in two looks in a row: there is nothing to learn from")
+    return pairs

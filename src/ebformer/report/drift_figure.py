@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ebformer.binning import distinct_rows
 from ebformer.drift import Drift
 from ebformer.estimators.catalogue import default_method, find
 from ebformer.looks import Looks
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 GROUPS = 12
 """Units are put into so many groups of like estimates."""
+LEVEL = 0.9
+"""What share of single units the band holds."""
 
 
 def moves(drift: Drift, looks: Sequence[Looks], method: str | None = None) -> Figure:
@@ -26,26 +29,30 @@ def moves(drift: Drift, looks: Sequence[Looks], method: str | None = None) -> Fi
     rows = []
     for each in looks:
         rule = estimator(each.tally)
-        now = rule.posterior(each.x, each.known).mean
         assert rule.prior is not None
-        then = drift.moved(rule.posterior(each.x, each.known), rule.prior, channel).mean
+        first, which = distinct_rows(each.x, each.known)
+        now = rule.posterior(each.x[first], each.known[first])
+        then = drift.moved(now, rule.prior, channel)
+        expected = np.stack([now.mean, then.mean, *then.interval(LEVEL)])[:, which]
         came = channel.next_look.mle(each.y, each.future)
-        rows.append(np.stack([now, then, came, each.multiplicity / channel.noise(each.future) ** 2]))
-    now, then, came, weight = np.concatenate(rows, axis=1)
-    order = np.argsort(now)
-    group = np.empty(now.size, dtype=np.intp)
+        rows.append(np.vstack([expected, came, each.multiplicity / channel.noise(each.future) ** 2]))
+    *means, weight = np.concatenate(rows, axis=1)
+    order = np.argsort(means[0])
+    group = np.empty(weight.size, dtype=np.intp)
     group[order] = np.minimum((np.cumsum(weight[order]) / weight.sum() * GROUPS).astype(np.intp), GROUPS - 1)
     total = np.bincount(group, weight, GROUPS)
     seen = total > 0
-    x, expected, found = (np.bincount(group, weight * each, GROUPS)[seen] / total[seen] for each in (now, then, came))
+    x, expected, low, high, found = (np.bincount(group, weight * each, GROUPS)[seen] / total[seen] for each in means)
     with house_style():
         figure, axes = subplots()
         ends = np.array([min(x.min(), found.min(), 0.0), max(x.max(), found.max())])
+        theta, thetas = channel.words.theta, channel.words.thetas
+        axes.fill_between(x, low, high, color=BLUE, alpha=0.12, linewidth=0, label=f"{LEVEL:.0%} of single {thetas}")
         axes.plot(ends, ends, color=INK, linewidth=1, linestyle=(0, (4, 3)), label="nothing moves")
         axes.plot(x, expected, color=BLUE, label="the drift")
-        axes.scatter(x, found, color=ORANGE, zorder=3, label="what came next")
-        theta = channel.words.theta
-        axes.set(xlabel=f"estimated {theta} at the first look", ylabel=f"mean {theta} at the second look")
-        axes.set_title(f"How {channel.words.thetas} moved")
+        axes.scatter(x, found, color=ORANGE, zorder=3, label="what came next, means of like units")
+        look = drift.look or "look"
+        axes.set(xlabel=f"estimated {theta} at one {look}", ylabel=f"{theta} at the next {look}")
+        axes.set_title(f"How {thetas} moved")
         axes.legend(loc="upper left")
         return figure

@@ -129,6 +129,8 @@ class Wanted:
             raise InputError(f"{channel.words.xs} are not counted, so there is nothing to give them per: leave out per")
         if isinstance(self.future, Real) and not channel.possible_future(np.asarray(float(self.future))):
             raise InputError(f"the future {channel.words.known} is {self.future!r}: {channel.words.ask_known}")
+        if self.moving is not None:
+            self.moving.check(channel)
 
 
 @dataclass(frozen=True, eq=False)

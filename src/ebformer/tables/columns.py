@@ -95,6 +95,11 @@ class Columns:
         """What is known of all rows alike, or None where a column says it."""
         return None if isinstance(self.known, str) else self.channel.usual if self.known is None else self.known
 
+    @property
+    def exposed(self) -> bool:
+        """Whether the exposure of each row is known, or its trials, so that playing time is no part of what moves."""
+        return isinstance(self.known, str) or self.channel.usual is None
+
     def role(self, role: Role) -> str | None:
         """The column that plays this role."""
         known = self.known if isinstance(self.known, str) else None

@@ -37,9 +37,10 @@ class Histories:
         """The earlier looks of units with these histories."""
         return [(x[which], known[which]) for x, known in zip(self.x.T, self.known.T, strict=True)]
 
-    def drift(self, method: Estimator | None) -> Drift:
+    def drift(self, method: Estimator | None, columns: Columns) -> Drift:
         """How thetas moved from one of these looks to the next; a typical drift where no unit was seen in two."""
-        return Drift.learn(self.pairs, method) if self.pairs else Drift.typical()
+        drift = Drift.learn(self.pairs, method) if self.pairs else Drift.typical(columns.exposed)
+        return replace(drift, look=columns.look)
 
 
 def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histories, list[str]]:

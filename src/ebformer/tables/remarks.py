@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ebformer.drift import Drift
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method
 from ebformer.point_null import point_null
@@ -54,6 +55,21 @@ def about_repeats(source: Source, columns: Columns) -> list[str]:
     return [
         f"rows repeat {name}, about {rows / most:.1f} each: a row must be a unit, "
         f"so if {name} is the unit, add its rows up with --unit {name} (in Python unit={name!r})"
+    ]
+
+
+def about_drift(drift: Drift | None, columns: Columns) -> list[str]:
+    """Where a drift was learnt with playing time in what moves and is used without, or the other way round."""
+    if drift is None or drift.exposures in (None, columns.exposed):
+        return []
+    knowns, thetas = columns.channel.words.knowns, columns.channel.words.thetas
+    if columns.exposed:
+        return [
+            f"the drift was learnt without {knowns}, so that playing time is part of what moves: "
+            f"where they are known, {thetas} move less than it says"
+        ]
+    return [
+        f"the drift was learnt with {knowns}, and here are none: {thetas} move more than it says, with playing time"
     ]
 
 

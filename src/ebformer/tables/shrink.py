@@ -22,7 +22,7 @@ from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import NOTE, Fit, fit_table
 from ebformer.tables.histories import Histories, last_looks
 from ebformer.tables.observations import Distinct, Observations, Source, check_rows, observe, units_of
-from ebformer.tables.remarks import about_bins, about_null, about_repeats, remarks
+from ebformer.tables.remarks import about_bins, about_drift, about_null, about_repeats, remarks
 
 MANY_GROUPS = 50
 """More groups than this, each with fewer than two rows, are hardly meant."""
@@ -99,6 +99,10 @@ def shrink_table(
     if wanted.drift is not None and wanted.future is None and columns.look is None:
         raise InputError("a drift is about the next observation: say what will be known about it, as future=")
     columns = replace(columns, future=wanted.future if isinstance(wanted.future, str) else None)
+    if isinstance(wanted.drift, str):
+        wanted = replace(wanted, drift=Drift.named(wanted.drift, columns.exposed))
+    wanted.check(columns.channel)
+    given = columns
     with watch("Reading"):
         histories: Histories | None = None
         learnt: Drift | None = None
@@ -110,7 +114,7 @@ def shrink_table(
             check_rows(source, columns, missing)
             source, columns, histories, repeats = last_looks(source, columns)
             if wanted.drift is None:
-                learnt = histories.drift(None if isinstance(method, Fit) else method)
+                learnt = histories.drift(None if isinstance(method, Fit) else method, given)
                 wanted = replace(wanted, drift=learnt)
                 if not histories.pairs:
                     moving = f"{columns.channel.words.thetas} are taken to move as is typical"
@@ -140,7 +144,7 @@ def shrink_table(
         check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * explained, source.names)
         checks = {} if fit is method else check_fit(fit, observations, np.random.default_rng(0))
         said = about_bins(fit, observations) if isinstance(method, Fit) else remarks(fit, observations, method)
-        said = repeats + said
+        said = repeats + about_drift(None if learnt else wanted.moving, given) + said
     with watch("Answering"):  # ranks of thousands of units take their time
         answers = fit.answers(observations, wanted, histories)
     shown = observations.keys

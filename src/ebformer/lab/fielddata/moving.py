@@ -53,12 +53,13 @@ def moving(holdouts: Sequence[Holdout], estimators: Mapping[str, Estimator]) -> 
             continue
         taught = {data: Drift.learn(some[-MEMORY:], estimator) for data, some in pairs.items()}
         for data, some in cases.items():
-            learnt, others = Drift.typical(), elsewhere(taught, data)
+            typical, others = Drift.typical(pairs[data][0].exposed), elsewhere(taught, data)
+            learnt = typical
             for at in range(min(HISTORY, len(some) - 1), len(some)):
                 rule = _fitted(estimator, some[at])
                 if at > 0 and (at <= 20 or at % 20 == 0):
                     learnt = Drift.learn(pairs[data][max(0, at - MEMORY) : at], estimator)
-                drifts = {"none": None, "typical": Drift.typical(), "elsewhere": others, "learnt": learnt}
+                drifts = {"none": None, "typical": typical, "elsewhere": others, "learnt": learnt}
                 given = {kind: drift for kind, drift in drifts.items() if kind == "none" or drift is not None}
                 kinds = {kind: score(some[at], rule, name, drift=drift) for kind, drift in given.items()}
                 yield Moved(kinds, learnt, count_error(some[at], rule, learnt))

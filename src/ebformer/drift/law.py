@@ -5,35 +5,29 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ebformer import bayes
 from ebformer.atomic import replacing
-from ebformer.bayes.marginal import admitted, observations, posterior
-from ebformer.bayes.prediction import ContinuousMixture, WholeMixture, future_known, predictive
+from ebformer.channels import channel_named
 from ebformer.channels.base import LARGEST, Channel
-from ebformer.distributions import (
-    DiscretePosterior,
-    Floats,
-    GridPosterior,
-    Posterior,
-    Predictive,
-    first_reaching,
-    tails,
-)
-from ebformer.drift_cells import coordinate_variance, even_edges, in_cells, middles, on_atoms, shares, split
+from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
+from ebformer.drift import answers, words
+from ebformer.drift.answers import Earlier
+from ebformer.drift.cells import coordinate_variance, even_edges, in_cells, middles, on_atoms, shares, split
+from ebformer.drift.record import FORMAT, PARAMETERS, VERSION, record_checked
 from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, Prior
-from ebformer.saved import finite, read_json, whole
+from ebformer.saved import read_json
 
 if TYPE_CHECKING:
     from ebformer.estimators.base import Estimator
     from ebformer.looks import Looks
 
-FORMAT, VERSION = "ebformer-drift", 1
 RENEWED = 0.5
 """How much of the pull is by units that start afresh. Of 0, 1/4, 1/2 and 1 it had the best log scores on hockey,
 baseball and books alike, and intervals that hold what they say; docs/drift.md has the figures."""
@@ -41,10 +35,6 @@ FINE = 0.15
 """The width of cells in deviations of a jump."""
 REACH = 7.0
 """How many deviations of a jump the cells reach beyond the thetas that jump."""
-
-Earlier = Sequence[tuple[ArrayLike, ArrayLike | None]]
-"""Earlier looks at the same units, the oldest first: observations, NaN where there was none, and what is known."""
-
 
 LEAST_JUMP = 1e-12
 """A smaller jump is none: no table could tell, and one over its variance would not be a number."""
@@ -79,6 +69,12 @@ class Drift:
     """The standard error of each parameter, where it was learnt."""
     pairs: int | None = field(default=None, compare=False)
     """From how many pairs of looks, each at one unit, it was learnt."""
+    channel: str | None = field(default=None, compare=False)
+    """The channel of these looks: what rates do is not what effects do."""
+    exposures: bool | None = field(default=None, compare=False)
+    """Whether the exposures of units, or their trials, were known: if not, playing time is part of what moves."""
+    look: str | None = field(default=None, compare=False)
+    """What one look is called, such as a season."""
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -105,25 +101,37 @@ class Drift:
         return cls()
 
     @classmethod
-    def typical(cls) -> Drift:
-        """What hockey, baseball and books have in common, for units without a history; `errors` is its spread."""
-        return TYPICAL
+    def typical(cls, exposures: bool = False) -> Drift:
+        """What hockey, baseball and books have in common, for units without a history; `errors` is its spread.
+
+        `exposures` says whether those of each unit are known, or its trials: then its playing time is no part of what
+        moves, and thetas move far less.
+        """
+        return TYPICAL[exposures]
 
     @classmethod
-    def named(cls, name: str) -> Drift:
+    def named(cls, name: str, exposures: bool = False) -> Drift:
         """That of a file, or "typical" or "none".
 
         >>> Drift.named("none") == Drift.none()
         True
         """
-        return {"typical": cls.typical, "none": cls.none}[name]() if name in ("typical", "none") else cls.load(name)
+        if name == "typical":
+            return cls.typical(exposures)
+        return cls.none() if name == "none" else cls.load(name)
 
     @classmethod
     def learn(cls, looks: Looks | Sequence[Looks], method: str | Estimator | None = None) -> Drift:
-        """Learn from units that were seen twice; short histories are pulled to `typical`. See `drift_learning`."""
-        from ebformer.drift_learning import learn
+        """Learn from units that were seen twice; short histories are pulled to `typical`. See `drift.learning`."""
+        from ebformer.drift.learning import learn
 
         return learn(looks, method)
+
+    def check(self, channel: Channel) -> None:
+        """An `InputError` where it was learnt in another channel; one that was not learnt serves all."""
+        if self.channel not in (None, channel.next_look.name):
+            theirs, ours = channel_named(self.channel).words.xs, channel.words.xs
+            raise InputError(f"the drift was learnt from {theirs}, and these are {ours}: learn one from {ours}")
 
     # The law.
 
@@ -160,8 +168,9 @@ class Drift:
 
         `noise` is that of the next observation in the stable coordinate: cells are finer than it.
         """
+        self.check(channel)
         everybody = on_atoms(prior, channel)
-        kept = self._jumped(after, everybody, channel, noise)
+        kept = self.jumped(after, everybody, channel, noise)
         if self.renewal == 0.0:
             return kept
         afresh = self.shifted(everybody.atoms, channel)
@@ -174,7 +183,7 @@ class Drift:
         order = np.argsort(atoms, kind="stable")
         return DiscretePosterior(atoms[order], weights[..., order])
 
-    def _jumped(self, after: Posterior, prior: Prior, channel: Channel, noise: float = np.inf) -> DiscretePosterior:
+    def jumped(self, after: Posterior, prior: Prior, channel: Channel, noise: float = np.inf) -> DiscretePosterior:
         """The law of the next theta of units that do not start afresh."""
         now = after if isinstance(after, DiscretePosterior) else in_cells(after, channel)
         means, spread = self.kept(now.atoms, prior.mean, channel), self.spread(prior, channel)
@@ -199,34 +208,10 @@ class Drift:
     ) -> Posterior:
         """The distribution of the present theta given x and what was seen earlier, discounted by how thetas move.
 
-        The prior is that of the present look. Earlier looks change how likely each of its thetas is for a unit, by
-        P(theta | earlier looks) / P(theta): a unit without any is answered as ever.
+        The prior is that of the present look. A unit without earlier looks is answered as ever.
         """
-        if not earlier:
-            return posterior(prior, x, known, channel=channel)
-        at, about = observations(channel, x, known)
-        grid = on_atoms(admitted(prior, channel), channel, float(channel.noise(about).min(initial=np.inf)))
-        weights = np.broadcast_to(grid.weights, (*at.shape, len(grid)))
-        for look, then in earlier:
-            weights = self._forward(_seen(weights, grid, look, then, channel, at.shape), grid, channel)
-        after = posterior(grid, at, about, channel=channel)
-        assert isinstance(after, DiscretePosterior)
-        weights = after.weights * weights / grid.weights
-        weights = weights / weights.sum(axis=-1, keepdims=True)
-        if isinstance(after, GridPosterior):
-            return GridPosterior(after.atoms, weights, after.edges, after.points)
-        return DiscretePosterior(after.atoms, weights)
-
-    def _forward(self, weights: Floats, prior: Prior, channel: Channel) -> Floats:
-        """The prior of the next look for units whose present theta has these weights [..., k] on the prior's atoms."""
-        everybody = prior.weights
-        units = np.concatenate([weights.reshape(-1, everybody.size), everybody[None]])
-        ahead = self._jumped(DiscretePosterior(prior.atoms, units), prior, channel)
-        if isinstance(ahead, GridPosterior):
-            cell = np.clip(np.searchsorted(ahead.edges, prior.atoms, side="right") - 1, 0, ahead.atoms.size - 1)
-            ratio = ahead.weights[:-1] / np.maximum(ahead.weights[-1], np.finfo(float).tiny)
-            weights = everybody * ratio[:, cell].reshape(weights.shape)
-        return np.asarray(self.renewal * prior.weights + (1.0 - self.renewal) * weights)
+        self.check(channel)
+        return answers.posterior(self, prior, x, known, channel, earlier)
 
     def predictive(
         self,
@@ -240,14 +225,8 @@ class Drift:
     ) -> Predictive:
         """The distribution of the next observation given x, and given earlier looks where there are any."""
         if self == Drift.none() and not earlier:
-            return predictive(prior, x, known, future, channel=channel)
-        at, about = observations(channel, x, known)
-        f = future_known(channel, future, at.shape)
-        at, about = np.broadcast_to(at, f.shape), np.broadcast_to(about, f.shape)
-        now = self.posterior(prior, at, about, channel=channel, earlier=earlier)
-        ahead = channel.next_look
-        moved = self.moved(now, prior, channel, float(ahead.noise(f).min()))
-        return (NextCount if ahead.whole else ContinuousMixture)(ahead, moved, f)
+            return bayes.predictive(prior, x, known, future, channel=channel)
+        return answers.predictive(self, prior, x, known, future, channel, earlier)
 
     # On paper.
 
@@ -255,26 +234,12 @@ class Drift:
         """What the drift means, in two sentences.
 
         >>> from ebformer.channels import POISSON
-        >>> for sentence in Drift(0.2, 0.95, 0.3, -0.05, pairs=400).sentences(POISSON):
+        >>> for sentence in Drift(0.2, 0.95, 0.3, -0.05, pairs=400, look="season").sentences(POISSON):
         ...     print(sentence)
-        From one look to the next, every rate is pulled 20 % of the way to the mean of all (learnt from 400 pairs of looks), and high ones fall a little further; 10 % of units start afresh.
-        Beyond that, a rate jumps by about 55 % of the usual difference between units, and all rates fall by 4.9 %.
+        From one season to the next, rates lose on average 20 % of their distance to the mean of all, partly because 10 % of units start afresh; high rates fall a little further (learnt from 400 pairs of looks).
+        Beyond that, they jump up or down by about 55 % of the usual difference between units, and all rates fall by 4.9 %.
         """  # noqa: E501
-        words = channel.words
-        learnt = f" (learnt from {self.pairs:,} pair{'s' * (self.pairs != 1)} of looks)" if self.pairs else ""
-        fade = ", and high ones fall a little further" if self.fade < 0.99 else ""
-        if channel.natural(np.asarray(0.5)) == 0.5:
-            by = f"{abs(self.trend):.3g}"
-        else:
-            by = f"{abs(100 * np.expm1(self.trend)):.1f} %"
-        way = "grow" if self.trend >= 0 else "fall"
-        trend = f"{words.thetas} have no trend" if by in ("0", "0.0 %") else f"all {words.thetas} {way} by {by}"
-        return [
-            f"From one look to the next, every {words.theta} is pulled {100 * self.pull:.0f} % of the way to the mean "
-            f"of all{learnt}{fade}; {100 * self.renewal:.0f} % of units start afresh.",
-            f"Beyond that, a {words.theta} jumps by about {100 * np.sqrt(self.jump):.0f} % of the usual difference "
-            f"between units, and {trend}.",
-        ]
+        return words.sentences(self, channel)
 
     def record(self) -> dict[str, Any]:
         """The drift as plain JSON values; `Drift.from_record` reads them back."""
@@ -293,57 +258,16 @@ class Drift:
     @classmethod
     def from_record(cls, record: Any, path: str | os.PathLike[str]) -> Drift:
         """The drift that `record` wrote down; complaints name the path it came from."""
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
-            raise InputError(f"{path} is not a saved drift: write one with drift.save(path)")
-        if record.get("version") != VERSION:
-            raise InputError(
-                f"{path} holds a drift of version {record.get('version')!r}, which this ebformer cannot read: "
-                "install the version that wrote it"
-            )
-        try:
-            for number in [record[name] for name in PARAMETERS] + list((record["errors"] or {}).values()):
-                finite(number)
-            if record["pairs"] is not None:
-                whole(record["pairs"])
-            return cls(**{each.name: record[each.name] for each in fields(cls)})
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise InputError(f"{path} is damaged at {error}: save the drift again") from error
+        return cls(**record_checked(record, path))
 
     def __repr__(self) -> str:
         numbers = {name: getattr(self, name) for name in PARAMETERS}
         return f"Drift({', '.join(f'{name}={round(number, 4)}' for name, number in numbers.items())})"
 
 
-PARAMETERS = ("pull", "fade", "jump", "trend")
-
-TYPICAL = Drift(0.22, 0.98, 0.25, 0.0, {"pull": 0.08, "fade": 0.06, "jump": 0.2, "trend": 0.1})
-
-
-class NextCount(WholeMixture):
-    """Whole numbers, whose intervals begin like equal-tailed ones and end where they hold what they should.
-
-    Where a count of 0 is likely nothing can be left out below it: equal tails would hold 95 % or more instead of 90 %.
-    """
-
-    def interval(self, level: float = 0.9) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The interval from the lower tail's quantile to the first count with which it holds `level`."""
-        low = self.quantile(tails(level)[0])
-        left_out = self._cdf(low[..., None].astype(np.float64) - 1.0)
-        return low, first_reaching(self._cdf, left_out + level, self)[..., 0]
-
-
-def _seen(
-    weights: Floats, prior: Prior, x: ArrayLike, known: ArrayLike | None, channel: Channel, shape: tuple[int, ...]
-) -> Floats:
-    """The weights of units after a look at them; those that were not seen, NaN, keep theirs."""
-    numbers = np.broadcast_to(np.asarray(x, dtype=np.float64), shape)
-    there = np.isfinite(numbers)
-    if not there.any():
-        return weights
-    about = None if known is None else np.broadcast_to(np.asarray(known, dtype=np.float64), shape)[there]
-    after = posterior(prior, numbers[there], about, channel=channel)
-    assert isinstance(after, DiscretePosterior)
-    updated = np.array(weights)
-    raw = after.weights * updated[there] / prior.weights
-    updated[there] = raw / raw.sum(axis=-1, keepdims=True)
-    return updated
+SPREAD = {"pull": 0.08, "fade": 0.06, "jump": 0.2, "trend": 0.1}
+TYPICAL = {
+    False: Drift(0.22, 0.98, 0.25, 0.0, SPREAD, exposures=False),
+    True: Drift(0.04, 1.0, 0.1, 0.0, SPREAD, exposures=True),
+}
+"""Without and with known exposures: about the means over domains, and how far these lie apart without."""

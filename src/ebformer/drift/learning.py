@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
 
-from ebformer.bayes.marginal import posterior
-from ebformer.binning import coarsened, distinct_rows
-from ebformer.channels.base import Channel
-from ebformer.distributions import DiscretePosterior, Floats
-from ebformer.drift import TYPICAL, Drift
-from ebformer.drift_cells import coordinate_variance, on_atoms
+from ebformer.distributions import Floats
+from ebformer.drift.case import Case
+from ebformer.drift.law import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method, find
 from ebformer.looks import Looks
-from ebformer.networks.estimates import OutsideTrainingRange
-from ebformer.prior import Prior
 
 BOUNDS: list[tuple[float | None, float | None]] = [(0.0, 0.98), (0.3, 1.0), (None, None)]
 """Of pull, fade and trend."""
 LOG_JUMP = (-9.0, 3.0)
 LOOK = 0.08
 """What all units of a season share, beyond the trend: its typical deviation, in deviations of the natural parameter."""
-SPREADS = [(TYPICAL.errors or {})[name] for name in ("pull", "fade", "trend")]
-JUMP_SPREAD = (TYPICAL.errors or {})["jump"]
 
 
 def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None) -> Drift:
@@ -49,13 +41,15 @@ def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None)
         raise InputError("these looks are of several channels: learn one drift from each")
     named = default_method(several[0].channel) if method is None else method
     estimator = find(named) if isinstance(named, str) else named
-    cases = [_Case.of(each, estimator) for each in several]
+    cases = [Case.of(each, estimator) for each in several]
     units = np.concatenate([case.looks.multiplicity for case in cases])
 
-    start, width = np.array([TYPICAL.pull, TYPICAL.fade, TYPICAL.trend]), np.array(SPREADS)
+    typical = Drift.typical(any(each.exposed for each in several))
+    assert typical.errors is not None
+    start, width = np.array([[getattr(typical, name), typical.errors[name]] for name in ("pull", "fade", "trend")]).T
     unit = float(np.mean([case.natural_spread for case in cases]))
     width[2] *= unit
-    dispersion = _dispersion(cases)
+    dispersion = _dispersion(cases, typical)
 
     def of_means(at: Floats) -> Floats:
         return np.concatenate([case.misfit_of_mean(_with_means(at)) for case in cases]) / dispersion
@@ -69,12 +63,13 @@ def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None)
     drift = _with_means(means)
 
     pull_error, fade_error, trend_error = errors.tolist()
-    jump, jump_error = _likeliest_jump(cases, drift, pull_error)
+    jump, jump_error = _likeliest_jump(cases, drift, pull_error, typical)
     found = {"pull": pull_error, "fade": fade_error, "jump": jump_error, "trend": trend_error}
-    return replace(drift, jump=jump, errors=found, pairs=int(units.sum()))
+    about = replace(drift, pairs=int(units.sum()), channel=cases[0].channel.name, exposures=typical.exposures)
+    return replace(about, jump=jump, errors=found)
 
 
-def _likeliest_jump(cases: Sequence[_Case], drift: Drift, pull_error: float) -> tuple[float, float]:
+def _likeliest_jump(cases: Sequence[Case], drift: Drift, pull_error: float, usual: Drift) -> tuple[float, float]:
     """The jump and its standard error, given the means.
 
     The next theta is taken to have the conjugate law of its mean and variance. That is not quite its law, where some
@@ -83,7 +78,8 @@ def _likeliest_jump(cases: Sequence[_Case], drift: Drift, pull_error: float) -> 
     the error of the pull does.
     """
     units = np.concatenate([case.looks.multiplicity for case in cases])
-    typical, width = np.array([TYPICAL.jump]), np.array([JUMP_SPREAD])
+    assert usual.errors is not None
+    typical, width = np.array([usual.jump]), np.array([usual.errors["jump"]])
 
     def likeliest(misfit: Callable[[Floats], Floats]) -> float:
         total = _penalised(misfit, units, typical, width)
@@ -110,118 +106,23 @@ def _with_means(at: Floats) -> Drift:
     return Drift(pull=pull, fade=fade, trend=trend)
 
 
-def _look(cases: Sequence[_Case]) -> NDArray[np.intp]:
+def _look(cases: Sequence[Case]) -> NDArray[np.intp]:
     """Which look each pair is of."""
     return np.repeat(np.arange(len(cases)), [case.looks.x.size for case in cases])
 
 
-def _dispersion(cases: Sequence[_Case]) -> Floats:
+def _dispersion(cases: Sequence[Case], drift: Drift) -> Floats:
     """By how much each second look varies more than the channel says: more, the more is known about it."""
     units = np.concatenate([case.looks.multiplicity for case in cases])
-    jumps = float(units @ np.concatenate([case.variance_ahead(TYPICAL) for case in cases])) / float(units.sum())
+    jumps = float(units @ np.concatenate([case.variance_ahead(drift) for case in cases])) / float(units.sum())
     expected = np.concatenate([1.0 + jumps / case.channel.noise(case.looks.future) ** 2 for case in cases])
-    found = np.concatenate([case.squared_error(TYPICAL) for case in cases])
+    found = np.concatenate([case.squared_error(drift) for case in cases])
     return np.asarray(expected * max(1.0, float(units @ (found / expected)) / float(units.sum())))
 
 
 def _between(offsets: Floats) -> float:
     """The variance of what is common to all units of a look, from the offset of each look and one typical look."""
     return float((LOOK**2 + ((offsets - offsets.mean()) ** 2).sum()) / offsets.size)
-
-
-@dataclass(frozen=True, eq=False)
-class _Case:
-    """A table of pairs, and the posteriors of its first look: weights [d, k] of distinct (x, known) on atoms [k]."""
-
-    looks: Looks
-    channel: Channel
-    prior: Prior
-    variance: float
-    weights: Floats
-    which: NDArray[np.intp]
-    atoms: Floats
-
-    @classmethod
-    def of(cls, looks: Looks, estimator: Estimator) -> _Case:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OutsideTrainingRange)
-            rule = estimator(coarsened(looks.tally))
-        if rule.prior is None:
-            raise InputError(f"{rule.method} estimates without a prior, so it cannot say how thetas move: use another")
-        prior = on_atoms(rule.prior, looks.channel)
-        first, which = distinct_rows(looks.x, looks.known)
-        after = posterior(prior, looks.x[first], looks.known[first], channel=looks.channel)
-        assert isinstance(after, DiscretePosterior)
-        return cls(
-            looks,
-            looks.channel.next_look,
-            prior,
-            coordinate_variance(prior, looks.channel),
-            after.weights,
-            which,
-            after.atoms,
-        )
-
-    @property
-    def natural_spread(self) -> float:
-        """The deviation of the natural parameter between units, as far as it is finite."""
-        eta = self.channel.natural(self.prior.atoms)
-        finite = np.isfinite(eta)
-        weights = self.prior.weights[finite] / self.prior.weights[finite].sum()
-        return max(float(np.sqrt(weights @ (eta[finite] - weights @ eta[finite]) ** 2)), 1e-9)
-
-    def moments(self, drift: Drift) -> tuple[Floats, Floats, Floats]:
-        """Of the next theta given each pair's first look: its mean, its variance without jumps, and where they add.
-
-        The last is the chance of a jump times the variance that one unit of it in the stable coordinate is worth.
-        """
-        to = drift.kept(self.atoms, self.prior.mean, self.channel)
-        kept = self.weights @ to
-        afresh = drift.shifted(self.prior.atoms, self.channel)
-        new = self.prior.weights @ afresh
-        r = drift.renewal
-        mean = np.clip((1.0 - r) * kept + r * new, *self.channel.inside)
-        within = (1.0 - r) * (self.weights @ to**2 - kept**2) + r * (self.prior.weights @ (afresh - new) ** 2)
-        between = r * (1.0 - r) * (kept - new) ** 2
-        worth = (1.0 - r) * self.channel.variance(np.clip(kept, *self.channel.inside), np.asarray(1.0))
-        return mean[self.which], np.maximum(within + between, 0.0)[self.which], worth[self.which]
-
-    def offset(self, drift: Drift) -> float:
-        """How much further the natural parameter of all units moved in this look, in its deviations between units."""
-        mean, m = self.moments(drift)[0], self.looks.multiplicity
-        worth = self.channel.variance(mean, np.asarray(1.0))
-        slope = worth * self.channel.derivatives(self.looks.y, mean, self.looks.future)[0]
-        return float(m @ slope) / float(m @ (worth / self.channel.noise(self.looks.future) ** 2)) / self.natural_spread
-
-    def misfit_of_mean(self, drift: Drift) -> Floats:
-        """-log p(y | mean of the next theta), for every pair."""
-        return self.channel.deviance(self.looks.y, self.moments(drift)[0], self.looks.future)
-
-    def squared_error(self, drift: Drift) -> Floats:
-        """Squared errors over what the channel makes of them."""
-        mean = self.moments(drift)[0]
-        error = self.looks.y - self.channel.mean(mean, self.looks.future)
-        return np.asarray(error**2 / self.channel.variance(mean, self.looks.future))
-
-    def variance_ahead(self, drift: Drift) -> Floats:
-        """The variance of the next theta given each pair's first look, in the stable coordinate."""
-        mean, variance, worth = self.moments(drift)
-        variance = variance + worth * drift.jump * self.variance
-        return np.asarray(variance / self.channel.variance(mean, np.asarray(1.0)))
-
-    def misfit_of_jump(self, drift: Drift, jump: float) -> Floats:
-        """-log p(y | x) for every pair, if the next theta has the conjugate law of its mean and variance."""
-        spread = np.sqrt(self.variance_ahead(replace(drift, jump=jump)))
-        mean = self.moments(drift)[0]
-        return -self.channel.log_around(self.looks.y, self.looks.future, mean, np.maximum(spread, 1e-9))
-
-    def misfit_if_normal(self, drift: Drift, jump: float) -> Floats:
-        """-log p(y | x) for every pair, if y were normal with its mean and variance."""
-        mean = self.moments(drift)[0]
-        spread = self.variance_ahead(replace(drift, jump=jump)) + self.channel.noise(self.looks.future) ** 2
-        variance = self.channel.variance(mean, np.asarray(1.0)) * spread
-        error = self.channel.mle(self.looks.y, self.looks.future) - mean
-        return np.asarray(0.5 * (np.log(variance) + error**2 / variance))
 
 
 def _penalised(
