@@ -193,7 +193,7 @@ def clock(units: float) -> float:
 
 
 def dealt_evenly(kernel: Floats, share: Floats, weights: Floats, seen: int, units: int) -> Floats:
-    """The weights [1, k] after `units` units, every step taking the same share [u] of all observations, or once still."""
+    """The weights [1, k] after `units` units, every step taking the same share [u] of all, or once they are still."""
     time, w = clock(seen + units) - clock(seen), weights[0]
     steps = min(int(np.ceil(time / -np.log1p(-LARGEST))), units)
     step = -np.expm1(-time / steps)

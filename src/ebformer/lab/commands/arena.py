@@ -46,7 +46,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--priors", default=100, show_default=True, help="Priors to draw from every world.")
 @click.option(
-    "--repeats", type=int, help="Data sets to draw from every prior at every size.  [default: 1; with --everyday 12]"
+    "--repeats", type=int, help="Data sets to draw from every prior at every size.  [default: 1; with --everyday 8]"
 )
 @click.option("--seed", default=0, show_default=True, help="Same seed, same table, whatever the number of workers.")
 @click.option("--tallies", type=FILE, help="Score these tallies (world, n, tally, x, multiplicity, bayes) instead.")

@@ -21,7 +21,7 @@ from ebformer.tally import Tally
 
 Integers = NDArray[np.int64]
 
-SIZES, TALLIES = (20, 50, 200, 1000, 10_000), 12
+SIZES, TALLIES = (20, 50, 200, 1000, 10_000), 8
 LARGE = 5_000
 """From here on a quarter of the tallies is enough: each tells as much as many small ones."""
 ASKED = 40
