@@ -97,7 +97,7 @@ def play_all(
     """What every method pays on every table, played or read from the output."""
     if tables < 2 or min(sizes) < 1:
         raise InputError("give at least 1 unit and at least 2 tables")
-    cells = [(name, n, table) for name in names for n in sizes for table in range(tables)]
+    cells = [(name, n, table) for table in range(tables) for name in names for n in sizes]
     players = [FLOOR, *(method.name for method in methods)]
     with Journal(output, FORMAT) as journal:
         have = {FORMAT.identity(row) for row in journal.rows}
@@ -123,12 +123,12 @@ def floor_table(rows: Iterable[Paid]) -> TextTable:
     told = []
     for (world, n), of in sorted(cells.items(), key=lambda cell: (order.index(cell[0][0]), cell[0][1])):
         least, turned = (np.array([getattr(row, name) for row in of[FLOOR]]) for name in ("regret", "turned_out"))
-        row = [f"{world} {n}", *(f"{each.mean():.4f} ± {standard_error(each):.4f}" for each in (least, turned))]
+        line = [f"{world} {n}", *(f"{each.mean():.4f} ± {standard_error(each):.4f}" for each in (least, turned))]
         for method in methods:
             ratio, error = ratio_of_means(np.array([paid.regret for paid in of[method]]), least)
             distance = np.array([paid[6:] for paid in of[method]]).mean(axis=0)
-            row.append(f"{ratio:.2f} ± {error:.2f} ({POWERS[int(distance.argmin())]:g})")
-        told.append((*row, str(least.size)))
+            line.append(f"{ratio:.2f} ± {error:.2f} ({POWERS[int(distance.argmin())]:g})")
+        told.append((*line, str(least.size)))
     title = "The floor, and regret over it (and the nearest power of the likelihood), ± one standard error"
     return TextTable(title, ("world, n", "floor", "as it turned out", *methods, "tables"), tuple(told))
 

@@ -214,4 +214,4 @@ def drawn_again(log_weight: Floats, count: int, rng: np.random.Generator) -> Int
     """So many indices, each as often as its weight says, to within one."""
     weight = np.exp(log_weight - log_weight.max())
     at = np.searchsorted(np.cumsum(weight), (np.arange(count) + rng.random()) / count * weight.sum())
-    return np.minimum(at, weight.size - 1)
+    return np.asarray(np.minimum(at, weight.size - 1))
