@@ -13,14 +13,10 @@ import numpy as np
 from ebformer.estimators.catalogue import find
 from ebformer.lab.arena import Arena, draw_trials
 from ebformer.lab.arena.summary import interval, pair
+from ebformer.lab.reproduction.compare import paper
 from ebformer.lab.worlds import Multinomial, Neural
 
 SIZES, SEED = (512, 1024, 2048, 4096), 20261118
-FIGURE_1 = {
-    "neural": {"NPMLE": (0.543, 0.300, 0.170, 0.104), "T24U50": (0.371, 0.224, 0.148, 0.109)},
-    "multinomial": {"NPMLE": (0.689, 0.357, 0.175, 0.117), "T24U50": (0.414, 0.225, 0.129, 0.081)},
-}
-"""Read off the figure (Cannella, Teh, Han and Polyanskiy 2026): means over 4,096 tables, which are not ours."""
 
 
 def main() -> None:
@@ -37,7 +33,7 @@ def main() -> None:
         f"| world, n | method | regret, {given.priors} priors | 95 % | T24U50 | ratio | 95 % |\n| --- {'| --- ' * 6}|"
     )
     for cell, paired in pair(losses).items():
-        theirs = FIGURE_1[cell.world]["T24U50"][SIZES.index(cell.n)]
+        theirs = paper("universal-regret")[f"{cell.world} {cell.n}"]["T24u"]
         for name in methods:
             found = np.array(interval(paired[name])[:3])
             mean, low, high = (f"{each:.3f}" for each in found)

@@ -264,7 +264,7 @@ def test_over_eleven_decades_a_mean_leaves_its_interval_no_further_than_it_may(m
     assert ((after.mean >= low - slack) & (after.mean <= high + slack)).all()
 
 
-@pytest.mark.parametrize("name", ["T24f", "T24r", "T24u", "L24r"])
+@pytest.mark.parametrize("name", ["T24f", "T24r", "T24u", "T24ur", "L24r"])
 @pytest.mark.parametrize("mean", [300.0, 1e4, 1e6])
 @pytest.mark.filterwarnings("ignore")
 def test_beyond_its_range_a_network_still_agrees_with_the_mean_count(name: str, mean: float) -> None:

@@ -35,7 +35,7 @@ def test_random_orders_agree_with_a_plain_loop() -> None:
     w = w / w.sum()
     for i, x in enumerate(tally.values[order]):
         p = theta ** float(x) * np.exp(-theta)
-        step = 1 - np.exp(-((2.0 + i) ** 0.49 - (1.0 + i) ** 0.49) / 0.49)
+        step = 1 - np.exp(-2.0 * ((2.0 + i) ** 0.49 - (1.0 + i) ** 0.49) / 0.49)
         w = (1 - step) * w + step * w * p / (w @ p)
     assert rule.weights[0] == pytest.approx(w, rel=1e-9, abs=1e-13)
 

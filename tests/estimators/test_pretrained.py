@@ -173,7 +173,7 @@ def test_a_saved_rule_answers_the_same_and_refuses_other_weights(folder: Path) -
 
 def test_only_networks_of_the_family_are_offered() -> None:
     """The transformers were offered priorformer, which they then refused."""
-    with pytest.raises(InputError, match=r"choose among L24r, T24f, T24r, T24u$"):
+    with pytest.raises(InputError, match=r"choose among L24r, T24f, T24r, T24u, T24ur$"):
         Pretrained("foo")
     with pytest.raises(InputError, match=r"choose among priorformer$"):
         Priorformer("foo")

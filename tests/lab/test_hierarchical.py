@@ -1,6 +1,8 @@
-"""Hierarchical Bayes: closed forms of small worlds, the power of the likelihood, and what is refused."""
+"""Hierarchical Bayes: closed forms of small worlds, the power of the likelihood, floors, and what is refused."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,16 +11,28 @@ from tests.command_line import ebformer
 
 from ebformer.errors import InputError
 from ebformer.estimators.catalogue import find
-from ebformer.lab.hierarchical import Hierarchical, by_importance, drawn, floor
-from ebformer.lab.worlds import Multinomial, Universal
+from ebformer.lab.floors import FLOOR, Paid, floor_table, play, play_all
+from ebformer.lab.hierarchical import Averaged, Hierarchical, averaged
+from ebformer.lab.tempering import Script, dimensions, priors_of, tempered
+from ebformer.lab.worlds import GammaWorld, Multinomial, Neural, PaperThetaMax, PointMass, Universal, World
 from ebformer.lab.worlds.effects import Bells
+from ebformer.lab.worlds.rates import Few
+from ebformer.lab.worlds.universal import Universals
 from ebformer.tally import Tally
+
+FEW = Tally([0, 1, 2, 3, 7, 9], [9, 6, 2, 1, 4, 3])
+
+
+def by_particles(world: World, tally: Tally, power: float = 1.0, particles: int = 250) -> Averaged:
+    looks = [rules for _, rules in tempered(world, tally, 64, particles, [power], 8, np.random.default_rng(0))]
+    return averaged(np.concatenate(looks))
 
 
 @pytest.mark.parametrize("power", [1.0, 0.5])
-def test_one_atom_anywhere_has_a_truncated_gamma_posterior(power: float) -> None:
+@pytest.mark.parametrize("world", [Universal(20.0, size=1), PointMass(20.0)], ids=["gibbs", "tempering"])
+def test_one_atom_anywhere_has_a_truncated_gamma_posterior(world: World, power: float) -> None:
     tally = Tally.of([3, 5, 4, 6, 2, 4])
-    rule = Hierarchical(Universal(20.0, size=1), priors=4000, power=power)(tally)
+    rule = Hierarchical(world, priors=4000, power=power)(tally)
     after = stats.gamma(power * 24 + 1, scale=1 / (power * 6))
     exact = after.expect(lambda theta: theta, lb=0, ub=20.0, conditional=True)
     assert rule.convergence.reached
@@ -37,41 +51,88 @@ def test_gibbs_agrees_with_an_integral_over_the_weight_of_two_atoms() -> None:
     assert np.all(np.abs(rule.estimates[:3] - exact) < 4 * rule.errors[:3] + 1e-6)
 
 
-def test_the_floor_says_what_it_rests_on() -> None:
-    method = Hierarchical(Universal(5.0, size=2), priors=800)
-    found = floor(method, 50, 4, np.random.default_rng(0), [find("mle"), method])
-    assert found.over["hierarchical"] == (1.0, 0.0)
-    assert found.over["mle"][0] > 1
-    assert 0 < found.regret < 1
-    assert 0 < found.sampling < found.regret
-    assert found.effective >= 30
+@pytest.mark.parametrize("power", [1.0, 0.6])
+def test_gibbs_and_tempering_agree(power: float) -> None:
+    world = Universal(10.0, size=3)
+    gibbs = Hierarchical(world, priors=4000).averages(FEW, [power])[power]
+    found = by_particles(world, FEW, power)
+    at = FEW.values
+    assert np.all(np.abs(gibbs.estimates - found.estimates)[at] < 4 * np.hypot(gibbs.errors, found.errors)[at] + 0.02)
+    assert found.spread[at] == pytest.approx(gibbs.spread[at], rel=0.5)
 
 
-def test_the_command_tells_the_floor() -> None:
+def test_tempering_agrees_with_weighed_draws_of_the_world() -> None:
+    world, tally = GammaWorld(10.0), Tally.of(np.random.default_rng(3).poisson(2.0, 60))
+    priors = world.draw_many(np.random.default_rng(5), 20_000)
+    p = [stats.poisson.pmf(x, priors.atoms) * priors.weights for x in tally.values]
+    f = np.array([each.sum(axis=1) for each in p])
+    rules = np.array([(each * priors.atoms).sum(axis=1) for each in p]) / f
+    weight = np.exp(tally.multiplicity @ np.log(f) - np.max(tally.multiplicity @ np.log(f)))
+    exact, found = rules @ weight / weight.sum(), by_particles(world, tally)
+    spread = (rules - exact[:, None]) ** 2 @ weight / weight.sum()
+    assert found.estimates[tally.values] == pytest.approx(exact, abs=4 * float(np.sqrt(spread.max() / 60)))
+    assert found.spread[tally.values].mean() == pytest.approx(spread.mean(), rel=0.5)
+
+
+@pytest.mark.parametrize("world", [Neural(), Neural(PaperThetaMax()), GammaWorld(), Universals(), Multinomial(2.0)])
+def test_uniform_numbers_make_priors_as_a_generator_does(world: World) -> None:
+    numbers = np.random.default_rng(0).random((400, dimensions(world)))
+    made, drawn = priors_of(world, numbers), world.draw_many(np.random.default_rng(1), 400)
+    assert made.weights.sum(axis=1) == pytest.approx(np.ones(400))
+    means = [(each.atoms * each.weights).sum(axis=1) / each.theta_max.max() for each in (made, drawn)]
+    assert stats.ks_2samp(*means).pvalue > 1e-4
+    again = priors_of(world, numbers[:7])
+    assert again.atoms == pytest.approx(made.atoms[:7, : again.atoms.shape[1]])
+
+
+def test_the_floor_is_what_the_rule_turns_out_to_pay_on_average() -> None:
+    rows = play_all(["universal"], [64], 60, [find("mle")], priors=200)
+    least = np.array([row.regret - row.turned_out for row in rows if row.method == FLOOR])
+    assert abs(least.mean()) < 4 * least.std() / np.sqrt(least.size)
+    table = floor_table(rows)
+    assert table.rows[0][0] == "universal 64"
+    assert float(table.rows[0][3].split()[0]) > 1
+
+
+def test_a_method_that_is_the_rule_pays_the_floor_and_is_nearest_to_its_own_power() -> None:
+    method = Hierarchical(Universal(), priors=2000, power=0.5)
+    own, other = play("universal", 100, 0, [method], priors=2000)
+    assert own.regret < other.regret
+    assert other.half < other.whole
+    assert own.whole < own.half
+
+
+def test_what_was_played_is_not_played_again(tmp_path: Path) -> None:
+    output = tmp_path / "floors.csv"
+    first = play_all(["universal"], [20], 2, [], 40, output)
+    more = play_all(["universal"], [20], 3, [find("mle")], 40, output)
+    assert [row for row in more if row.method == FLOOR][:2] == first
+    assert {row.method for row in more} == {FLOOR, "mle"}
+    assert isinstance(more[0], Paid)
+
+
+def test_the_command_tells_the_floor(tmp_path: Path) -> None:
+    page = tmp_path / "floors.md"
     told = ebformer(
-        "floor", "--world", "multinomial", "--n", "20", "--priors", "40", "--tables", "2", "--beside", "mle"
+        *("floor", "--world", "multinomial", "--n", "20", "--priors", "40", "--tables", "2", "--beside", "mle"),
+        *("--page", str(page)),
     )
     assert "mle" in told.stdout
+    assert "multinomial 20" in page.read_text()
 
 
 def test_what_cannot_be_averaged_is_refused() -> None:
     with pytest.raises(InputError, match="not of normal data"):
         Hierarchical(Bells())
-    with pytest.raises(InputError, match="can only be 1"):
-        Hierarchical(Multinomial(1.0), power=0.5)(Tally.of([1]))
-    with pytest.raises(InputError, match="draw more priors"):
-        floor(Hierarchical(Universal(), priors=20), 5000, 2, np.random.default_rng(0))
+    with pytest.raises(InputError, match="at least 2 tables"):
+        play_all(["universal"], [20], 1, [], 40)
     with pytest.raises(InputError, match="at least 20 priors"):
         Hierarchical(Universal(), priors=5)
-
-
-def test_gibbs_over_atoms_agrees_with_priors_that_were_drawn() -> None:
-    world, tally = Universal(10.0, size=3), Tally([0, 1, 2, 3, 7, 9], [9, 6, 2, 1, 4, 3])
-    gibbs = Hierarchical(world, priors=4000)(tally)
-    found = by_importance(drawn(world, 60_000, 0, 64), tally)
-    at = tally.values
-    assert gibbs.convergence.reached
-    assert np.all(np.abs(gibbs.estimates - found.estimates)[at] < 4 * np.hypot(gibbs.errors, found.errors)[at] + 0.01)
+    with pytest.raises(InputError, match="one by one"):
+        Hierarchical(Few(), priors=40)(FEW)
+    with pytest.raises(InputError, match=r"by Generator\.gamma"):
+        _ = Script(np.empty((1, 0))).gamma
+    assert Script(np.full((2, 3), 0.5)).integers(8, size=2).tolist() == [4, 4]
 
 
 def test_gibbs_finds_the_atoms_of_many_units() -> None:

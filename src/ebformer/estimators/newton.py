@@ -17,10 +17,12 @@ from ebformer.prior import GridPrior, Prior
 from ebformer.rule import BayesRule
 from ebformer.tally import Tally
 
-DECAY = 0.51
-"""Unit i counts for about i^-DECAY: the recursion finds the prior where this lies between 1/2 and 1."""
+PACE, DECAY = 2.0, 0.51
+"""Unit i counts for about PACE i^-DECAY: the recursion finds the prior where DECAY lies between 1/2 and 1."""
 LARGEST = 0.25
 """Steps of units that are dealt out evenly are no larger, unless that would take more steps than units."""
+STILL = 10**-3.5
+"""Where all units together would move the weights by less, in all, more of them would fit noise: as npmle-em ends."""
 RECENT = 3.0
 """Later looks at the prior weigh more in the average of all: the first so many units have a share n^-RECENT of it."""
 
@@ -42,7 +44,7 @@ class Newton(Estimator):
     >>> rule = Newton()(Tally.of([0, 0, 3, 1, 12]))
     >>> later = rule.update(Tally.of([2, 0, 1, 30]))
     >>> later.units, later([0, 30]).round(1).tolist()
-    (9, [0.6, 27.5])
+    (9, [0.6, 27.8])
     """
 
     name: ClassVar[str] = "newton"
@@ -186,17 +188,20 @@ def likelihood(tally: Tally, theta: Floats) -> Floats:
 
 
 def clock(units: float) -> float:
-    """The sum of unit^-DECAY so far: between two readings t apart, new units count for 1 - exp(-t) in all."""
-    return float(((1.0 + units) ** (1.0 - DECAY) - 1.0) / (1.0 - DECAY))
+    """The sum of PACE unit^-DECAY so far: between two readings t apart, new units count for 1 - exp(-t) in all."""
+    return float(PACE * ((1.0 + units) ** (1.0 - DECAY) - 1.0) / (1.0 - DECAY))
 
 
 def dealt_evenly(kernel: Floats, share: Floats, weights: Floats, seen: int, units: int) -> Floats:
-    """The weights [1, k] after `units` units, every step taking the same share [u] of all observations."""
+    """The weights [1, k] after `units` units, every step taking the same share [u] of all, or once they are still."""
     time, w = clock(seen + units) - clock(seen), weights[0]
     steps = min(int(np.ceil(time / -np.log1p(-LARGEST))), units)
     step = -np.expm1(-time / steps)
     for _ in range(steps):
-        w = w * ((1.0 - step) + step * ((share / (kernel @ w)) @ kernel))
+        pull = (share / (kernel @ w)) @ kernel
+        if w @ np.abs(pull - 1.0) < STILL:
+            break
+        w = w * ((1.0 - step) + step * pull)
     return np.asarray(w / w.sum())[None]
 
 

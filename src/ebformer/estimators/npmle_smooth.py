@@ -14,6 +14,7 @@ from ebformer.channels.gamma_prior import GammaPrior
 from ebformer.channels.mixed_prior import ConjugateMixture
 from ebformer.channels.normal_prior import NormalPrior
 from ebformer.estimators.base import Estimator
+from ebformer.estimators.npmle.estimator import Npmle
 from ebformer.estimators.npmle.smooth import Observed, likeliest
 from ebformer.prior import AnyPrior, Prior
 from ebformer.rule import BayesRule, Convergence
@@ -27,7 +28,7 @@ WIDTHS = 2.0 ** (-0.5 * np.arange(9))
 """The widths that are tried, relative to the widest."""
 AS_GOOD = 2.7
 """By how much Akaike's criterion of a width may exceed the lowest: not more than chance explains nine times in ten."""
-FEW, MANY = 256, 4096
+FEW, MANY = 128, 4096
 """Distinct observations that suffice to choose a width, and to fit: more are moved together within their noise."""
 
 
@@ -76,13 +77,22 @@ MEANING = "max D - 1 over all centres"
 
 
 def chosen_width(tally: Tally) -> float:
-    """The widest width that is as good as any, in the stable coordinate."""
+    """The widest width that is as good as any, in the stable coordinate.
+
+    The search ends where no narrower width can be the best: its components are as many or more, and no mixture at all
+    is likelier than the NPMLE.
+    """
     few = coarsened(tally, FEW)
-    observed = Observed.of(few)
-    widths = widest(few) * WIDTHS
-    fits = [likeliest(observed, float(width), 0.1 / tally.n) for width in widths]
-    criterion = np.array([2.0 * (2 * fit.weights.size - 1 - tally.n * fit.log_likelihood) for fit in fits])
-    return float(widths[np.flatnonzero(criterion <= criterion.min() + AS_GOOD)[0]])
+    observed, highest = Observed.of(few), Npmle()(few).log_likelihood
+    assert highest is not None
+    widths, criterion = widest(few) * WIDTHS, list[float]()
+    for width in widths:
+        fit = likeliest(observed, float(width), 0.1 / tally.n)
+        parameters = 2 * fit.weights.size - 1
+        criterion.append(2.0 * (parameters - tally.n * fit.log_likelihood))
+        if 2.0 * (parameters - highest) > min(criterion):
+            break
+    return float(widths[np.flatnonzero(np.array(criterion) <= min(criterion) + AS_GOOD)[0]])
 
 
 def widest(tally: Tally) -> float:

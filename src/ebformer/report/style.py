@@ -44,6 +44,7 @@ METHOD_COLOURS = {
     "L24r": RED,
     "T24f": "#7fc8a9",
     "T24u": "#a3b86c",
+    "T24ur": "#5f8a5b",
     "priorformer": PURPLE,
     "oracle": INK,
 }

@@ -104,7 +104,7 @@ def command(
     if page is not None and not everyday:
         raise InputError(f"{page} is the page of the league table: add --everyday")
     if everyday:
-        _league(sizes, 8 if repeats is None else repeats, seed, estimators, output, page, workers, cluster)
+        _league(sizes, repeats, seed, estimators, output, page, workers, cluster)
         return
     from ebformer.lab.arena import Arena, draw_trials, read_published, read_trials
     from ebformer.lab.arena.table import PUBLISHED_REGRETS
@@ -187,7 +187,7 @@ def _numbers(sizes: str) -> list[int]:
 
 def _league(
     sizes: str | None,
-    repeats: int,
+    repeats: int | None,
     seed: int,
     estimators: str | None,
     output: Path | None,
@@ -199,18 +199,19 @@ def _league(
     from ebformer.lab.league.play import play_league
     from ebformer.lab.league.table import page as written
     from ebformer.lab.league.table import tables
-    from ebformer.lab.league.trials import SIZES
+    from ebformer.lab.league.trials import SIZES, TALLIES
 
     how = "no file was written" if output is None else "the same command again goes on from here"
     numbers = list(SIZES) if sizes is None else _numbers(sizes)
     names = None if estimators is None else comma_separated(estimators)
     with resumable(how), _backend(cluster):
-        losses = play_league(numbers, repeats, seed, names, output, workers, progress=sys.stderr.isatty())
+        tables_per_cell = TALLIES if repeats is None else repeats
+        losses = play_league(numbers, tables_per_cell, seed, names, output, workers, progress=sys.stderr.isatty())
     for shown in tables(losses).values():
         for table in shown:
             show(table)
     if page is not None:
-        told = {"--n": sizes, "--repeats": repeats, "--seed": seed, "--estimators": estimators, "-o": output}
+        told = {"--n": sizes, "--repeats": repeats, "--seed": seed or None, "--estimators": estimators, "-o": output}
         words = " ".join(f"{option} {value}" for option, value in told.items() if value is not None)
         with replacing(page) as partial:
             partial.write_text(written(losses, f"ebformer arena --everyday {words} --page {page}"), encoding="utf-8")

@@ -57,8 +57,8 @@ def command(
 ) -> None:
     """Pre-train a network by the recipe NAME, from random weights on.
 
-    NAME is priorformer, T24r, L24r, T24f, T24u, paper, smoke, priorformer-smoke, a leg of one of these, or a file
-    (recipe.json). The first five start from the weights of earlier legs (priorformer-6, T24r-long, ...), which are
+    NAME is priorformer, T24r, L24r, T24f, T24u, T24ur, paper, smoke, priorformer-smoke, a leg of one of these, or a
+    file (recipe.json). The first six start from the weights of earlier legs (priorformer-6, T24r-long, ...), which are
     trained first, in folders beside, unless they lie there. If a run is killed, the same command with --resume
     continues it. Under torchrun every process draws its own data. Needs pip install 'ebformer[train]'.
 

@@ -15,10 +15,11 @@ from ebformer.lab.arena.losses import Loss
 from ebformer.lab.arena.table import EVERYDAY as FORMAT
 from ebformer.lab.league.peers import PEERS, installed
 from ebformer.lab.league.priors import EVERYDAY, Everyday
-from ebformer.lab.league.trials import everyday_trials
+from ebformer.lab.league.trials import a_quarter, everyday_trials
 
 GUESTS_UP_TO = 200
-"""Units of the largest tables that methods of other packages play: ashrink takes 4 s for 200 effects, and ever more."""
+"""Units of the largest tables that methods of other packages play, a quarter of them: ashrink takes 3 s for 200 effects
+and ever more for more."""
 WITHOUT_PRIOR = ("robbins", "erm", "minimax")
 """Methods that answer with no prior, or need to be told its upper end; so do the paper's networks."""
 
@@ -55,10 +56,10 @@ def play_league(
         raise InputError(f"{tallies} tables of {min(sizes)} units: give at least 1 of each")
     losses: list[Loss] = []
     kinds = [list(group) for _, group in groupby(priors, key=lambda prior: (prior.channel, prior.equal))]
-    for guests, upto in ((False, max(sizes)), (True, GUESTS_UP_TO)):
+    for guests, upto, tables in ((False, max(sizes), tallies), (True, GUESTS_UP_TO, a_quarter(tallies))):
         for several in kinds:
             playing = {name: each for name, each in players(several[0], names).items() if (name in PEERS) == guests}
-            trials = everyday_trials(tallies, [n for n in sizes if n <= upto], seed, several)
+            trials = everyday_trials(tables, [n for n in sizes if n <= upto], seed, several)
             asked = {key for trial in trials for key in trial.keys}
             if asked and playing:
                 played = Arena(playing, trials, FORMAT).run(output, workers, progress)

@@ -131,7 +131,7 @@ def time_table(losses: Sequence[Loss]) -> TextTable:
     for name in dict.fromkeys(loss.estimator for loss in losses):
         of = [[loss.seconds for loss in losses if loss.estimator == name and loss.n == n] for n in sizes]
         rows.append((name, *(f"{1e3 * np.median(each):.3g}" if each else "-" for each in of)))
-    title = "Median milliseconds of a fit and its estimates, one thread, beside whatever else ran"
+    title = "Median milliseconds of processor time of a fit and its estimates"
     return TextTable(title, ("method", *(f"n = {n:,}" for n in sizes)), tuple(rows))
 
 
@@ -190,6 +190,7 @@ def _measured(losses: Sequence[Loss], command: str) -> str:
         "other packages": ", ".join(peers),
         "Python, numpy": f"{platform.python_version()}, {np.__version__}",
         "machine": f"{os.cpu_count()} cores{_load()}",
+        "processor time of all fits and estimates": f"{sum(loss.seconds for loss in losses) / 60:.0f} minutes",
         "numbers of units": ", ".join(f"{n:,}" for n in sorted({loss.n for loss in losses})),
         "command": f"`{command}`",
     }

@@ -1,4 +1,4 @@
-"""How T24r, L24r, T24f and T24u are trained, leg by leg, and the paper's protocol."""
+"""How T24r, L24r, T24f, T24u and T24ur are trained, leg by leg, and the paper's protocol."""
 
 from __future__ import annotations
 

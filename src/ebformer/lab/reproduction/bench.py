@@ -21,6 +21,8 @@ from ebformer.lab.arena.table import read as read_losses
 from ebformer.lab.arena.timing import time_estimators
 from ebformer.lab.fielddata import Holdout, baseball, books, evaluate, hockey
 from ebformer.lab.fielddata.sources import data_folder
+from ebformer.lab.floors import FORMAT as FLOORS
+from ebformer.lab.floors import Paid, play_all
 from ebformer.lab.probes.blocks import BlockFinding, watch
 from ebformer.lab.probes.experiment import Finding, probe, transformer_activations, untrained
 from ebformer.lab.reproduction import training_worlds
@@ -240,6 +242,13 @@ class Bench:
                 partial(watch, zoo.load("priorformer"), world, 0, priors=self.scale.probe_tallies),
             )
         return found
+
+    @cached_property
+    def floors(self) -> list[Paid]:
+        """What the Bayes rule of universal priors and every network pay on tables of these."""
+        tables = min(60, max(3, self.scale.priors // 10))
+        run = partial(play_all, ["universal"], (128, 512, 2048), tables, [estimator(name) for name in NETWORKS], 400)
+        return self.store.kept("floors", FLOORS, (tables, *map(_made_by, NETWORKS)), run)
 
     @cached_property
     def drawn(self) -> list[Drawn]:

@@ -9,7 +9,7 @@ from functools import cache, partial
 from importlib import resources
 from typing import Any
 
-from ebformer.lab.reproduction import field, insight, synthetic
+from ebformer.lab.reproduction import field, insight, successor, synthetic
 from ebformer.lab.reproduction.bench import Bench
 from ebformer.lab.reproduction.claims import claims
 from ebformer.lab.reproduction.compare import Entry
@@ -82,5 +82,20 @@ ITEMS = (
         "not in the paper",
         ("blocks",),
         insight.priorformer_blocks,
+    ),
+    Item("universal-regret", "Universal priors", "successor's figure 1", ("losses",), successor.universal_regret),
+    Item(
+        "universal-length",
+        "Tables longer than those of training",
+        "successor's length generalisation",
+        ("losses",),
+        successor.universal_length,
+    ),
+    Item(
+        "universal-posterior",
+        "Fractional posteriors",
+        "successor's fractional posteriors",
+        ("floors",),
+        successor.universal_posterior,
     ),
 )
