@@ -41,7 +41,7 @@ def against(before: str, x: Floats, estimate: Floats, units: Floats, scale: Scal
         tag("circle", cx=float(cells[0, i] * PIXEL), cy=float(cells[1, i] * PIXEL), r=float(radius[i]), class_="unit")
         for i in order
     ]
-    beside = 0.78 * across.end + 0.22 * across.start - 8, 0.78 * up.end + 0.22 * up.start
+    beside = 0.9 * across.end + 0.1 * across.start - 8, 0.9 * up.end + 0.1 * up.start
     marks.append(tag("text", on_line, x=beside[0], y=beside[1], text_anchor="end", class_="note"))
     label = f"Estimated against {before} {unit}; the dashed line means {on_line}."
     scales = {"data_x": across.words(), "data_y": up.words(), "data_columns": f"{before} estimate"}
