@@ -1,17 +1,18 @@
 """What covariates are worth: hockey, baseball, batting averages, a million rows.
 
-python benchmarks/covariates.py nhl --every 3     # next season's goals per game: ../shared/data
-python benchmarks/covariates.py mlb --every 3     # second half's hits per plate appearance: ../shared/data
-python benchmarks/covariates.py halves --every 3  # batting averages with at-bats as covariate: ../shared/data
+python benchmarks/covariates.py nhl               # next season's goals per game: ../shared/data
+python benchmarks/covariates.py mlb               # second half's hits per plate appearance: ../shared/data
+python benchmarks/covariates.py halves            # batting averages with at-bats as covariate: ../shared/data
 python benchmarks/covariates.py million           # seconds for 10^6 rows
 
 Gains are in points of RMSE over the raw rates, units weighted by what is seen of them later, as in docs/realdata.md;
-intervals are 95 %, over seasons. `--every 3` takes every third season.
+intervals are 95 %, over seasons. `--every 3` takes every third season, `--of winger` one set of players.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
 import warnings
 from pathlib import Path
@@ -23,16 +24,20 @@ import polars as pl
 import ebformer as eb
 
 REGRESSION = "trees"
-DATA = Path(__file__).parents[2] / "shared/data"
+DATA = Path(os.environ.get("EBFORMER_DATA", Path(__file__).parents[2] / "shared/data"))
 POSITIONS = {"all": ["C", "LW", "RW", "D"], "defender": ["D"], "center": ["C"], "winger": ["LW", "RW"]}
 HOCKEY = {
-    "position, seasons and games so far": ["pos", "seasons", "games_so_far"],
-    "and goals per game so far": ["pos", "seasons", "games_so_far", "rate_so_far"],
-    "and games of this season": ["pos", "seasons", "games_so_far", "rate_so_far", "gp"],
+    "position, seasons, games so far": ["pos", "seasons", "games_so_far"],
+    "position, seasons, games this season": ["pos", "seasons", "gp"],
+    "position, seasons, both games": ["pos", "seasons", "games_so_far", "gp"],
+    "position, seasons, games, rate so far": ["pos", "seasons", "games_so_far", "rate_so_far"],
+    "all of these": ["pos", "seasons", "games_so_far", "rate_so_far", "gp"],
 }
 BASEBALL = {
-    "seasons and plate appearances so far": ["seasons", "pa_so_far"],
-    "and hits per plate appearance so far": ["seasons", "pa_so_far", "rate_so_far"],
+    "seasons, appearances so far": ["seasons", "pa_so_far"],
+    "seasons, appearances this half": ["seasons", "pa_first_half"],
+    "seasons, appearances, rate so far": ["seasons", "pa_so_far", "rate_so_far"],
+    "all of these": ["seasons", "pa_so_far", "rate_so_far", "pa_first_half"],
 }
 
 
@@ -74,10 +79,10 @@ def estimates(table: pl.DataFrame, **named: Any) -> np.ndarray:
         return eb.shrink(table, **named, **told)["estimate"].to_numpy()
 
 
-def nhl(every: int) -> None:
+def nhl(every: int, of: str | None) -> None:
     rows = pl.read_csv(DATA / "nhl/nhl_skaters_1990_2012.csv.gz")
     rows = with_past(rows, "goals", "gp", "games_so_far")
-    for position, kept in POSITIONS.items():
+    for position, kept in POSITIONS.items() if of is None else [(of, POSITIONS[of])]:
         some, cases = rows.filter(pl.col("pos").is_in(kept)), []
         for season in range(1991, 2012, every):
             first, second = (some.filter(pl.col("season") == year) for year in (season, season + 1))
@@ -87,9 +92,9 @@ def nhl(every: int) -> None:
         print(f"NHL {position}\n{gains('goals', 'gp', 'goals_later', 'gp_later', cases, HOCKEY)}", flush=True)
 
 
-def mlb(every: int) -> None:
+def mlb(every: int, of: str | None) -> None:
     rows = pl.read_csv(DATA / "mlb/mlb_half_season_hits_1990_2009.csv.gz")
-    for role in ("bat", "pitch"):
+    for role in ("bat", "pitch") if of is None else [of]:
         some = rows.filter((pl.col("role") == role) & (pl.col("pa_first_half") > 0) & (pl.col("pa_second_half") > 0))
         whole = some.with_columns(
             (pl.col("hits_first_half") + pl.col("hits_second_half")).alias("hits"),
@@ -101,7 +106,7 @@ def mlb(every: int) -> None:
         print(f"MLB {role}\n{gains(*looks, cases, BASEBALL)}", flush=True)
 
 
-def halves(every: int) -> None:
+def halves(every: int, of: str | None) -> None:
     """Squared error of second-half batting averages less their noise, over that of the first half itself."""
     rows = pl.read_csv(DATA / "mlb/mlb_at_bats_1990_2009.csv.gz")
     rows = rows.filter((pl.col("ab_first_half") > 10) & (pl.col("ab_second_half") > 10))
@@ -133,7 +138,7 @@ def halves(every: int) -> None:
         )
 
 
-def million(every: int) -> None:
+def million(every: int, of: str | None) -> None:
     rng, n = np.random.default_rng(0), 10**6
     age, position, price = rng.integers(18, 40, n), rng.choice(["C", "D", "W"], n), rng.lognormal(size=n).round(2)
     games = rng.integers(1, 83, n)
@@ -151,7 +156,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["nhl", "mlb", "halves", "million"])
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--of", choices=[*POSITIONS, "bat", "pitch"])
     parser.add_argument("--regression", choices=["trees", "linear"], default="trees")
     given = parser.parse_args()
     REGRESSION = given.regression
-    {"nhl": nhl, "mlb": mlb, "halves": halves, "million": million}[given.what](given.every)
+    {"nhl": nhl, "mlb": mlb, "halves": halves, "million": million}[given.what](given.every, given.of)

@@ -71,14 +71,14 @@ class Expectation:
         return rounded(channel, self.regression.eta(self.encoding.numbers(columns)), self.step)
 
     def __str__(self) -> str:
-        told = ", ".join(f"{name} {share:.0%}" for name, share in self.importance.items())
+        told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in self.importance.items())
         if not self.importance:
             one = len(self.encoding.names) == 1
             named = f"covariate{'s' * (not one)} {', '.join(self.encoding.names)} tell{'s' * one}"
             return f"the {named} no more than chance would"
         if self.explained is None:
             return f"of what the covariates tell: {told}"
-        return f"the covariates explain {self.explained:.0%} of the spread; of what they tell: {told}"
+        return f"the covariates explain {100 * self.explained:.0f} % of the spread; of what they tell: {told}"
 
     def record(self) -> dict[str, Any]:
         """As plain JSON values."""

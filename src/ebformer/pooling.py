@@ -61,7 +61,7 @@ def pool(
     >>> low, high = Tally.of([0, 1, 0, 2] * 5), Tally.of([9, 7, 12, 10] * 5)
     >>> found = pool([low, high, Tally.of([5])], estimator("gamma"))
     >>> [rule(5).round(1).item() for rule in (*found.rules, found.common)]
-    [1.9, 8.8, 5.0, 5.0]
+    [2.0, 8.8, 5.0, 5.0]
     """
     groups = np.ones(len(tallies)) if times is None else np.asarray(times, dtype=np.float64)
     channel = tallies[0].channel

@@ -15,6 +15,8 @@ from ebformer.prior import AnyPrior, GridPrior, Prior
 
 SHARES = np.array([0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98])
 """How much of the spread of theta may lie between groups: nothing, or nearly all of it."""
+BEFORE = 3.0 / (1.0 + 10.0 * SHARES) / np.sum(1.0 / (1.0 + 10.0 * SHARES))
+"""Three groups more, of small shares rather than large ones: few groups do not show that groups differ."""
 STEP, REACH = 0.5, 2.5
 """How far windows are from each other, and beyond the outermost atoms, in standard deviations of a place."""
 STRANGERS = 1e-3
@@ -93,19 +95,18 @@ def windows(prior: Prior, channel: Channel) -> Windows:
     return Windows(np.concatenate(priors), np.concatenate(chance), np.concatenate(share))
 
 
-def learnt_shares(evidence: Floats, times: Floats) -> Floats:
+def learnt_shares(evidence: Floats, times: Floats, before: Floats = BEFORE) -> Floats:
     """How likely each share is [r], from its evidence [g, r] in groups that stand for so many each [g], by EM.
 
-    One group more, spread evenly over all shares, keeps each of them possible.
+    So many groups more of every share, `before` [r], keep each of them possible.
 
-    >>> learnt_shares(np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]), np.ones(3)).round(3).tolist()
+    >>> learnt_shares(np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]), np.ones(3), np.array([0.5, 0.5])).tolist()
     [0.875, 0.125]
     """
-    even = np.full(evidence.shape[1], 1 / evidence.shape[1])
-    shares = even
+    shares = before / before.sum()
     for _ in range(500):
         joint = evidence * shares
-        new = (times @ (joint / joint.sum(axis=1, keepdims=True)) + even) / (times.sum() + 1)
+        new = (times @ (joint / joint.sum(axis=1, keepdims=True)) + before) / (times.sum() + before.sum())
         moved = np.abs(new - shares).sum()
         shares = new
         if moved < 1e-6:

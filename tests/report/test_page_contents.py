@@ -215,3 +215,43 @@ def test_where_nothing_or_everything_happened_no_unit_is_above_or_below_the_mean
     assert f"Every raw probability is {seen // 9}, which tells no units apart." in answer(html)
     assert "highest raw" not in html
     assert "clearly above the mean</option>" not in html
+
+
+@pytest.mark.parametrize("channel", ["poisson", "binomial", "normal"])
+def test_covariates_say_what_was_expected_beside_what_is_believed(tmp_path, report, channel):
+    """What is expected, estimated and explained is that of `estimate`, and what is not tested is not said to fit."""
+    rng, n = np.random.default_rng(4), 150
+    age, known = rng.integers(20, 40, n), rng.integers(20, 60, n)
+    theta = 0.2 + 0.02 * (age - 20)
+    x = {
+        "poisson": rng.poisson(theta * known),
+        "binomial": rng.binomial(known, theta),
+        "normal": theta + 0.1 * rng.normal(size=n),
+    }[channel]
+    lines = "".join(f"u{i},{x[i]},{0.1 if channel == 'normal' else known[i]},{age[i]}\n" for i in range(n))
+    (tmp_path / "t.csv").write_text("name,seen,known,age\n" + lines)
+    roles = {"poisson": ("--count", "--exposure"), "binomial": ("--count", "--trials"), "normal": ("--effect", "--se")}
+    asked = [roles[channel][0], "seen", roles[channel][1], "known", "--covariates", "age"]
+    html = report(tmp_path, *asked).read_text()
+    done = ebformer("estimate", "t.csv", *asked, "-o", "told.csv", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    header, *table = (line.split(",") for line in (tmp_path / "told.csv").read_text().splitlines())
+    found = rows(html)
+    for name in ("expected", "estimate"):
+        there = dict(zip(found["name"], map(float, found[name]), strict=True))
+        assert all(there[row[0]] == pytest.approx(float(row[header.index(name)]), abs=0.005) for row in table)
+    said = re.search("the (covariates explain .*)", done.stderr)
+    assert said is not None
+    assert said[1] in answer(html)
+    assert all(f'id="{figure}"' in html for figure in ("expected", "importance"))
+    assert ("Not tested" in html) == (channel == "binomial") == ('id="pit"' not in html)
+
+
+def test_covariates_that_tell_nothing_have_no_picture(tmp_path, report):
+    rng = np.random.default_rng(5)
+    lines = "".join(f"u{i},{rng.poisson(rng.gamma(3.0))},{rng.normal():.3f}\n" for i in range(60))
+    (tmp_path / "t.csv").write_text("name,goals,noise\n" + lines)
+    html = report(tmp_path, "--count", "goals", "--covariates", "noise", "--method", "gamma").read_text()
+    assert "The covariate noise tells no more than chance would." in answer(html)
+    assert 'id="importance"' not in html
+    assert 'id="expected"' not in html

@@ -10,7 +10,7 @@ from ebformer.bayes.marginal import log_marginal
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.prior import GridPrior
 from ebformer.report.fit_pictures import bins, expected_units
-from ebformer.report.pictures import share_between, shrinkage
+from ebformer.report.pictures import against, share_between
 from ebformer.report.svg import Scale
 from ebformer.tally import Tally
 
@@ -43,7 +43,9 @@ def test_a_grid_is_drawn_by_its_cells() -> None:
 
 def test_axes_are_equal_where_the_diagonal_means_that_nothing_moved() -> None:
     raw, estimate = np.array([0.0, 1.0, 2.0]), np.array([0.5, 0.9, 1.4])
-    drawn = str(shrinkage(raw, estimate, np.ones(3), Scale.of(np.append(raw, estimate), floor=0.0), "rate"))
+    drawn = str(
+        against("raw", raw, estimate, np.ones(3), Scale.of(np.append(raw, estimate), floor=0.0), "rate", "the same")
+    )
     x, y = (json.loads(re.search(f'data-{axis}="(.*?)"', drawn)[1].replace("&#34;", '"')) for axis in "xy")
     assert [x[name] for name in ("low", "high", "kind")] == [y[name] for name in ("low", "high", "kind")]
     assert abs(x["end"] - x["start"]) == pytest.approx(abs(y["end"] - y["start"]))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @options.columns
 @options.look
 @options.fitting
+@options.covariates
 @options.questions
 @options.label
 @click.option("--map", "areas", metavar="AREAS.geojson", help="Draw raw values beside estimates on a map; needs --key.")
@@ -39,13 +40,14 @@ def command(
     """Write an HTML page about FILE, in one file that opens offline.
 
     First the answer in words, then all units to sort, search and download, then pictures: how far units were moved, the
-    highest and lowest, groups, a map, what comes next; and at last whether the model fits. It answers the same
-    questions as estimate. It needs pip install 'ebformer[plot]'.
+    highest and lowest, what covariates tell, groups, a map, what comes next; and at last whether the model fits. It
+    answers the same questions as estimate. It needs pip install 'ebformer[plot]'.
 
     \b
     Examples:
       ebformer report goals.csv --count goals --exposure games -o goals.html
       ebformer report batters.csv --count hits --trials at_bats --future 400 --drift typical -o batters.html
+      ebformer report players.csv --count goals --exposure games --covariates position,age -o players.html
       ebformer report deaths.csv --count deaths --exposure births --map counties.geojson --key fips -o map.html
     """
     from contextlib import suppress
@@ -79,7 +81,7 @@ def command(
             names = ["mle", columns.channel.conjugate or "npmle-em", "npmle"]
             rivals = {name: CATALOGUE[name] for name in names} | {estimator.name: estimator}
             rng, scores = np.random.default_rng(0), []
-            if columns.group is None:
+            if columns.group is None and shrunken.checks:  # else there is no one prior that a method could have found
                 with suppress(InputError):  # one unit, or none whose observation can be split: nothing to compare
                     scores = compare(some_units(shrunken.observations.tally(), rng), rivals, rng)
         with watch("Writing the report"):

@@ -59,6 +59,12 @@ class Estimator(ABC):
     def fit(self, tally: Tally) -> Rule:
         """The method itself. The tally is in natural units, unless units differ and `unequal_known` is promised."""
 
+    def fit_without_zeros(self, tally: Tally) -> Rule:
+        """The rule of units of unequal exposure that enter the table only with an event."""
+        from ebformer.estimators.unseen_zeros import fit_with_zeros
+
+        return fit_with_zeros(self, tally)
+
     def remark_on(self, channel: Channel) -> str | None:
         """What a reader of its answers in this channel should know."""
         return self.remark
@@ -75,9 +81,7 @@ class Estimator(ABC):
             )
         channel, common = tally.channel, tally.common
         if common is None and not channel.complete and channel.next_look.name in self.channels:
-            from ebformer.estimators.unseen_zeros import fit_with_zeros
-
-            return fit_with_zeros(self, tally)
+            return self.fit_without_zeros(tally)
         if channel.name not in self.channels:
             raise ChannelError(
                 f"{self.name} cannot fit {channel.words.xs} with {channel.keyword}=; {_methods_that_can(channel)}"

@@ -17,6 +17,7 @@ from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.gamma import digamma_minus_log
+from ebformer.estimators.unseen_zeros import CompletedRule
 from ebformer.prior import AnyPrior, Prior
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
@@ -27,7 +28,9 @@ SPREADS = (1.0, 3.0, 10.0)
 """The starts: component means so many times apart, around the mean of all units ..."""
 FIRST_SHAPES = (0.5, 3.0)
 """... with these shapes."""
-SMALLEST_WEIGHT = 1e-12
+SMALLEST_WEIGHT, SMALLEST_MEAN = 1e-12, 1e-13
+LEAST_SEEN = 1e-2
+"""Of units that enter a table only with an event, no component is sought whose mean is so much below the raw one."""
 NEWTON_STEPS, DIFFERENCE = 8, 1e-4
 """Steps from there on, by slopes between points so far apart."""
 OPTIONS = {"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 30}
@@ -61,13 +64,25 @@ class GammaMixture(Estimator):
         prior, convergence = maximum_likelihood(tally, self.components)
         return BayesRule(self.name, prior, channel=tally.channel, convergence=convergence)
 
+    def fit_without_zeros(self, tally: Tally) -> CompletedRule:
+        """The same climb, by what is likeliest given that there was an event."""
+        prior, convergence = maximum_likelihood(tally, self.components)
+        return CompletedRule(self.name, prior, channel=tally.channel, known=None, convergence=convergence, tally=tally)
+
 
 def maximum_likelihood(tally: Tally, components: int) -> tuple[AnyPrior, Convergence]:
-    """The likeliest mixture, components by rising mean; a point where all units have the same raw rate."""
+    """The likeliest mixture, components by rising mean; a point where all units have the same raw rate.
+
+    Units that enter the table only with an event have likelihood f(x) / (1 - f(0)), whose gradient is that of a table
+    in which each of them stands for f(0) / (1 - f(0)) further ones that showed nothing.
+    """
     x, t, units = tally.x, tally.known, tally.multiplicity / tally.n
     pooled = float(units @ x) / float(units @ t)
     if float((x / t).min()) == float((x / t).max()):
         return Prior([pooled], [1.0]), Convergence(0.0, 0, True, MEANING)
+    seen, complete = units.size, tally.channel.complete
+    if not complete:
+        x, t = np.append(x, np.zeros(seen)), np.append(t, t)
 
     def parts(place: Floats) -> tuple[Floats, Floats, Floats]:
         """log weights, shapes and means [h]; places are relative to the mean of all units."""
@@ -80,21 +95,24 @@ def maximum_likelihood(tally: Tally, components: int) -> tuple[AnyPrior, Converg
         mu = mean * t[:, None]
         logs = log_weight + negative_binomial_log_pmf(x[:, None], a, mu)
         log_f = logsumexp(logs, axis=1)
-        chance = units[:, None] * np.exp(logs - log_f[:, None])
+        told = units if complete else np.append(units, units / np.expm1(-log_f[seen:]))
+        chance = told[:, None] * np.exp(logs - log_f[:, None])
         off = x[:, None] - mu
         # psi(x + a) - psi(a) + log(a / (a + mu)), whose terms nearly cancel where shapes are large
         log_ratio = np.sign(off) * np.log1p(np.abs(off) / (a + np.minimum(x[:, None], mu)))  # finite where counts are 0
         slope = digamma_minus_log(x[:, None] + a) - digamma_minus_log(a) + log_ratio - off / (a + mu)
         weight = chance.sum(axis=0)
         gradient = [
-            weight - softmax(log_weight),
+            weight - told.sum() * softmax(log_weight),
             (chance * a * slope).sum(axis=0),
             (chance * a * off / (a + mu)).sum(axis=0),
         ]
-        return -float(units @ log_f), -np.concatenate(gradient)
+        unseen = 0.0 if complete else float(units @ np.log(-np.expm1(log_f[seen:])))
+        return unseen - float(units @ log_f[:seen]), -np.concatenate(gradient)
 
     log_shapes = float(np.log(SHAPES[0])), float(np.log(SHAPES[1]))
-    ranges = (float(np.log(SMALLEST_WEIGHT)), 0.0), log_shapes, (-30.0, 30.0)
+    least = float(np.log(SMALLEST_MEAN if complete else LEAST_SEEN))
+    ranges = (float(np.log(SMALLEST_WEIGHT)), 0.0), log_shapes, (least, 30.0)
     bounds = [each for each in ranges for _ in range(components)]
     climb: Any = minimize
     found = [

@@ -16,6 +16,7 @@ from ebformer.report.rows import Units, seen
 from ebformer.selection import Side
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
+from ebformer.tables.remarks import about_covariates
 from ebformer.tables.shrink import Shrunken
 
 SURE = 0.95
@@ -110,7 +111,8 @@ class Answer:
 
     def sentences(self) -> list[str]:
         """How many there are, what stands out, how sure that is."""
-        return [*self._how_many(), *self._what_was_asked(), *self._what_stands_out(), *self._how_sure(), *self._luck()]
+        found = [*self._how_many(), *self._what_was_asked(), *self._what_stands_out(), *self._how_sure(), *self._luck()]
+        return found + [f"{told[0].upper()}{told[1:]}." for told in about_covariates(self.table.fit)]
 
     def _how_many(self) -> list[str]:
         columns, words = self.columns, self.columns.channel.words
@@ -264,6 +266,10 @@ def fit_sentence(table: Shrunken) -> str:
         return f"Not quite: {told}. Read the estimates with care."
     if any(rule.prior is None for rule in table.fit.rules.values()):
         return f"{next(iter(table.fit.rules.values())).method} makes no claim that could be tested on these numbers."
+    if not table.checks:
+        return (
+            f"Not tested: every unit has a prior of its own, around what its {channel.words.theta} is expected to be."
+        )
     if all(check.sentence == too_few(channel) for check in table.checks.values()):
         return "There are too few units to tell: nothing speaks against the model, and nothing for it."
     return (

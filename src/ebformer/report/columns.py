@@ -31,7 +31,7 @@ class Heading:
 
 
 def headings(reader: Reader, units: Units, with_others: bool) -> list[Heading]:
-    """All columns in their order: label, raw, estimate, interval, next, probabilities, what was seen, the rest."""
+    """All columns in their order: label, raw, expected, estimate, interval, next, chances, what was seen, the rest."""
     table = reader.table
     columns, wanted, answers = table.observations.columns, table.fit.settled(table.wanted), units.answers
     words, level = columns.channel.words, percent(wanted.level)
@@ -41,6 +41,9 @@ def headings(reader: Reader, units: Units, with_others: bool) -> list[Heading]:
     alone = f"the {words.theta} by its own {words.x} alone"
     whole = bool(np.all(units.raw[np.isfinite(units.raw)] % 1 == 0))
     found.append(Heading("raw", [of_numbers("raw", units.raw, number if whole else theta)], "number", alone))
+    if "expected" in answers:
+        told = f"the {words.theta} that its covariates alone let expect"
+        found.append(Heading("expected", [of_numbers("expected", answers["expected"], theta)], "number", told))
     given_all = f"the expected {words.theta}, given all units"
     found.append(Heading("estimate", [of_numbers("estimate", units.estimate, theta)], "answer", given_all))
     if "lower" in answers:

@@ -45,7 +45,7 @@ class Figures:
         return self.answer.table
 
     def shown(self) -> list[Figure]:
-        found = [self._shrinkage(), *self._spread(), self._leaders()]
+        found = [self._shrinkage(), *self._expected(), *self._spread(), self._leaders(), *self._importance()]
         found += [self._groups()] if self.table.observations.columns.group is not None else []
         found += [self._prediction()] if "predicted" in self.units.answers else []
         return found + ([self._map(self.areas)] if self.areas is not None else [])
@@ -61,8 +61,7 @@ class Figures:
 
     def _scale(self, shown: NDArray[np.bool_] | slice = slice(None)) -> Scale:
         """What holds raw and estimated thetas, of all units or of some."""
-        raw, estimate, _ = self._points
-        raw, estimate = raw[shown], estimate[shown]
+        raw, estimate = (each[shown] for each in self._points[:2])
         lowest = self.table.observations.columns.channel.domain[0]
         whole = self.table.observations.columns.channel.whole
         return Scale.of(
@@ -70,7 +69,7 @@ class Figures:
         )
 
     def _shrinkage(self) -> Figure:
-        drawn = pictures.shrinkage(*self._points, self._scale(), self.answer.unit)
+        drawn = pictures.against("raw", *self._points, self._scale(), self.answer.unit, "no shrinkage")
         return Figure(
             "shrinkage",
             "How far each unit was moved",
@@ -80,15 +79,16 @@ class Figures:
         )
 
     def _spread(self) -> list[Figure]:
-        tallies = self.table.observations.tallies()
         raw, _, units = self._points
-        per = self.table.wanted.per
+        of, per = self.table.observations, self.table.wanted.per
+        asked = self.table.fit.questions(of)
+        told = np.bincount(asked.which, weights=of.keys.rows)
+        rule_of = np.repeat(np.arange(len(asked.rules)), asked.asked)
         priors = []
-        for rule, groups in self.table.fit.shared:
+        for rule, many in zip(asked.rules, np.bincount(rule_of, weights=told).tolist(), strict=True):
             if rule.prior is None:
                 return []
-            prior = rule.prior if per is None else rule.prior.scaled(per)
-            priors.append((prior, float(sum(tallies[group].n for group in groups))))
+            priors.append((rule.prior if per is None else rule.prior.scaled(per), many))
         words = self.table.observations.columns.channel.words
         bulk = raw <= np.quantile(raw, BULK, weights=units, method="inverted_cdf")
         drawn = pictures.spread(raw, units, priors, self._scale(bulk), self.answer.unit)
@@ -120,16 +120,48 @@ class Figures:
                 float(answers["lower"][i]) if with_intervals else np.nan,
                 float(answers["upper"][i]) if with_intervals else np.nan,
                 raw=float(units.raw[i]),
+                grey=float(answers["expected"][i]) if "expected" in answers else np.nan,
                 unit=i,
                 gap=gap,
             )
             for i, name, gap in self._ends()
         ]
         meanings = [("estimate", "estimate"), ("raw", "raw"), ("dashed", "mean of all")]
+        meanings += [("grey", "expected")] if "expected" in answers else []
         unit = self.answer.unit
         drawn = pictures.lines(entries, unit, f"The highest and lowest {unit}", meanings, self.answer.mean)
         held = f" Lines are {percent(self.table.wanted.level)} intervals." if with_intervals else ""
-        return Figure("leaders", "The highest and the lowest", drawn, f"Estimates, and hollow what was seen.{held}")
+        expected = ", grey what the covariates let expect" if "expected" in answers else ""
+        caption = f"Estimates, and hollow what was seen{expected}.{held}"
+        return Figure("leaders", "The highest and the lowest", drawn, caption)
+
+    def _expected(self) -> list[Figure]:
+        """What covariates let expect of units against what is believed of them, where there are any that tell."""
+        expected, channel = self.answer.column("expected"), self.table.observations.columns.channel
+        if expected is None or not np.ptp(expected):
+            return []
+        estimate, lowest = np.asarray(self.answer.column("estimate")), channel.domain[0]
+        scale = Scale.of(np.append(expected, estimate), floor=lowest if np.isfinite(lowest) else None)
+        units = self.answer.units.astype(np.float64)
+        drawn = pictures.against("expected", expected, estimate, units, scale, self.answer.unit, "as expected")
+        caption = (
+            "On the dashed line a unit is what its covariates let expect; the further off it lies, the more its own "
+            f"{channel.words.xs} say otherwise."
+        )
+        return [Figure("expected", "What was expected, and what is believed", drawn, caption)]
+
+    def _importance(self) -> list[Figure]:
+        """Which covariates tell how much of what they tell together, where they tell anything."""
+        expectation = self.table.fit.expectation
+        if expectation is None or not expectation.importance:
+            return []
+        shares = [(name, 100 * share) for name, share in expectation.importance.items()]
+        entries = [Line(name, share, 0.0, share) for name, share in shares[:MOST_GROUPS]]
+        drawn = pictures.lines(entries, "% of what the covariates tell", "What each covariate tells", [])
+        explained = expectation.explained
+        told = "" if explained is None else f"Together they explain {percent(round(explained, 2))} of the spread. "
+        caption = f"{told}By how much worse units are predicted when the covariate is shuffled among them."
+        return [Figure("importance", "Which covariates matter", drawn, caption)]
 
     def _groups(self) -> Figure:
         """The mean estimate of every group, and where the middle 80 % of its units lie."""
@@ -171,7 +203,7 @@ class Figures:
                 float(answers["predicted_lower"][i]),
                 float(answers["predicted_upper"][i]),
                 raw=float(units.raw[i]) * times,
-                still=float(answers["predicted_still"][i]) if "predicted_still" in answers else np.nan,
+                grey=float(answers["predicted_still"][i]) if "predicted_still" in answers else np.nan,
                 unit=i,
                 gap=gap,
             )
@@ -181,7 +213,7 @@ class Figures:
         meanings = [("estimate", "expected"), *([("raw", "as the raw one")] if one_for_all else [])]
         caption = f"What to expect next, with {percent(wanted.level)} intervals of the outcome itself."
         if "predicted_still" in answers:
-            meanings.append(("still", f"if no {columns.channel.words.theta} moved"))
+            meanings.append(("grey", f"if no {columns.channel.words.theta} moved"))
             thetas = columns.channel.words.thetas
             caption += f" Grey, without drift: {thetas} move, and so the next look is closer to the mean."
         if self.table.learnt is not None:
@@ -204,7 +236,7 @@ class Figures:
         fitted = [
             (prior, tally, len(groups))
             for prior, (tally, groups) in zip(priors, tallies, strict=False)
-            if prior is not None and None not in priors
+            if prior is not None and None not in priors and table.checks
         ]
         found = []
         if fitted:

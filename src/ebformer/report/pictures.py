@@ -24,16 +24,16 @@ DRAWS = 20_000
 """A prior without atoms is drawn by so many samples; rules themselves use its closed form."""
 
 
-def shrinkage(raw: Floats, estimate: Floats, units: Floats, scale: Scale, unit: str) -> Markup:
-    """What each unit's own observation says against its estimate, on equal axes; areas go with units."""
+def against(before: str, x: Floats, estimate: Floats, units: Floats, scale: Scale, unit: str, on_line: str) -> Markup:
+    """Estimates against what was thought before, `raw` or `expected`, on equal axes; areas go with units."""
     left, bottom = _room(scale), WIDTH - 46
     across, up = scale.at(left, left + bottom - 22), scale.at(bottom, 22)
     frame = Frame(left + bottom - 22 + 14, WIDTH - 6, across, up)
-    places = np.stack([across(raw), up(estimate)]) / PIXEL
+    places = np.stack([across(x), up(estimate)]) / PIXEL
     cells, which = np.unique(np.round(places), axis=1, return_inverse=True)
     many = np.bincount(which.ravel(), weights=units)
     radius = np.clip(2.2 * np.sqrt(1 + 9 * many / max(many.max(), 20.0)), 2.2, 7.0)
-    marks = frame.axes(f"raw {unit}", f"estimated {unit}", top=22)
+    marks = frame.axes(f"{before} {unit}", f"estimated {unit}", top=22)
     ends = [scale.low, scale.high]
     marks.append(path(across(ends), up(ends), class_="dashed"))
     order = np.argsort(-radius)
@@ -41,10 +41,10 @@ def shrinkage(raw: Floats, estimate: Floats, units: Floats, scale: Scale, unit: 
         tag("circle", cx=float(cells[0, i] * PIXEL), cy=float(cells[1, i] * PIXEL), r=float(radius[i]), class_="unit")
         for i in order
     ]
-    beside = 0.78 * across.end + 0.22 * across.start - 8, 0.78 * up.end + 0.22 * up.start
-    marks.append(tag("text", "no shrinkage", x=beside[0], y=beside[1], text_anchor="end", class_="note"))
-    label = f"Estimated against raw {unit}: most points lie nearer to the middle than the dashed line of no shrinkage."
-    scales = {"data_x": across.words(), "data_y": up.words(), "data_columns": "raw estimate"}
+    beside = 0.9 * across.end + 0.1 * across.start - 8, 0.9 * up.end + 0.1 * up.start
+    marks.append(tag("text", on_line, x=beside[0], y=beside[1], text_anchor="end", class_="note"))
+    label = f"Estimated against {before} {unit}; the dashed line means {on_line}."
+    scales = {"data_x": across.words(), "data_y": up.words(), "data_columns": f"{before} estimate"}
     return frame.svg(marks, label, data_kind="points", **scales)
 
 
@@ -101,7 +101,7 @@ def legend(entries: Sequence[tuple[str, str]], left: float = 2.0, y: float = 29.
     """Samples of marks and what they mean, side by side beneath the title of the axis."""
     marks, x = [], left
     for mark, meaning in entries:
-        if mark in ("estimate", "raw", "still"):
+        if mark in ("estimate", "raw", "grey"):
             marks.append(tag("circle", cx=x + 6, cy=y - 4, r=4.0, class_=mark))
         elif mark == "bar":
             marks.append(tag("rect", x=x, y=y - 9, width=12, height=9, class_=mark))
@@ -124,7 +124,8 @@ class Line:
     low: float = np.nan
     high: float = np.nan
     raw: float = np.nan
-    still: float = np.nan
+    grey: float = np.nan
+    """What is to be compared with the value, such as what was expected."""
     unit: int | None = None
     group: str | None = None
     gap: bool = False
@@ -138,7 +139,7 @@ def lines(
 
     A dashed line marks the mean of all units, where it is given.
     """
-    numbers = np.array([[e.value, e.low, e.high, e.raw, e.still] for e in entries]).ravel()
+    numbers = np.array([[e.value, e.low, e.high, e.raw, e.grey] for e in entries]).ravel()
     numbers = np.append(numbers, [] if mean is None else mean)
     numbers = numbers[np.isfinite(numbers)]
     scale = Scale.of(numbers, bulk=[entry.value for entry in entries], floor=0.0 if numbers.min() >= 0 else None)
@@ -160,7 +161,7 @@ def lines(
         if np.isfinite(entry.low):
             low, high = across([entry.low, entry.high])
             inside.append(path([low, high], [y, y], class_="interval"))
-        for kind in ("still", "raw", "value"):
+        for kind in ("grey", "raw", "value"):
             if np.isfinite(getattr(entry, kind)):
                 at, mark = float(across(getattr(entry, kind))), "estimate" if kind == "value" else kind
                 inside.append(tag("circle", cx=at, cy=y, r=4.0, class_=mark))

@@ -11,13 +11,14 @@ import numpy as np
 from ebformer import __version__
 from ebformer.comparison import Score
 from ebformer.report.answer import Answer, fit_sentence
-from ebformer.report.cells import cell
+from ebformer.report.cells import cell, percent
 from ebformer.report.choropleth import Areas
 from ebformer.report.columns import Heading, headings
 from ebformer.report.document import Document, Filter
 from ebformer.report.figures import Figures
 from ebformer.report.rows import LOWEST, MOST_ROWS, Reader, Units
 from ebformer.tables.shrink import Shrunken
+from ebformer.tally import Tally
 
 BUDGET = 2_000_000
 """Bytes of a page: one that would be larger leaves out columns that play no part, then rows."""
@@ -57,7 +58,7 @@ def _read(reader: Reader) -> tuple[Units, bool, Answer]:
     )
     if rest:
         units, boldest = units.and_then(rest[0]), rest[1] if columns.channel.complete else None
-    tally = observations.tally()
+    tally = Tally(observations.x, observations.keys.rows, observations.known, channel=columns.channel)  # as seen
     mean = tally.mean
     if observations.missing or not np.isfinite(exposure):
         exposure = float(tally.known @ tally.multiplicity)
@@ -119,6 +120,8 @@ class Page:
             return f"its own {columns.channel.words.x} alone"
         units = "all units" if columns.group is None else f"all units of its {columns.group}"
         earlier = "" if columns.history is None else ", and what was seen of it earlier"
+        if columns.covariates is not None:
+            earlier += f", and what its covariates ({', '.join(columns.covariates.names)}) let expect"
         return f"{units} together{earlier}: noisy extremes move towards what the other units make plausible"
 
     def _warnings(self) -> list[str]:
@@ -130,6 +133,8 @@ class Page:
         facts = [("units", f"{answer.n:,}"), (f"mean {answer.unit}", cell(answer.mean))]
         if answer.sides is not None:
             facts += [("clearly above the mean", f"{answer.sides[0]:,}"), ("clearly below", f"{answer.sides[1]:,}")]
+        if (told := self.table.fit.expectation) is not None and told.explained is not None:
+            facts.append(("of the spread explained by covariates", percent(round(told.explained, 2))))
         facts.append(("method", answer.method))
         return facts + ([("left out, with a missing entry", f"{missing:,}")] if missing else [])
 

@@ -78,7 +78,7 @@ def about_groups(fit: Fit) -> list[str]:
     if fit.between is None:
         return []
     thetas = fit.columns.channel.words.thetas
-    return [f"groups are pooled: {fit.between:.0%} of the spread of the {thetas} lies between them"]
+    return [f"groups are pooled: {100 * fit.between:.0f} % of the spread of the {thetas} lies between them"]
 
 
 def about_covariates(fit: Fit) -> list[str]:
@@ -151,7 +151,7 @@ def about_null(fit: Fit, wanted: Wanted) -> list[str]:
         if rule.prior is not None and rule.tally is not None:
             share = point_null(rule.prior, rule.tally, rule.look, null).share
             if share > 0:
-                told = f"about {share:.0%} of the {words.thetas} seem to be exactly {wanted.null}"
+                told = f"about {100 * share:.0f} % of the {words.thetas} seem to be exactly {wanted.null}"
                 found.setdefault(f"{told}: lfsr counts these as errors", []).append(name)
     return with_groups(found, fit.columns.group)
 
