@@ -27,7 +27,7 @@ from ebformer.binning import coarsened
 from ebformer.channels import channel_named
 from ebformer.distributions import Posterior
 from ebformer.estimators.catalogue import default_method
-from ebformer.point_null import sign_error
+from ebformer.point_null import pointed
 from ebformer.selection import Bar, Side, error, selected
 
 Floats = NDArray[np.float64]
@@ -87,9 +87,10 @@ def main() -> None:
                 bar = Bar.of(bar_text).at(tally.mean).number
                 for m, method in enumerate([eb.Oracle(oracle), *map(eb.estimator, methods)]):
                     rule = method(coarsened(tally, DISTINCT))
+                    if m > 0 and side == "apart":  # the oracle knows what is exactly at the null
+                        rule = pointed(rule, bar)
                     after = rule.posterior(x, known)
-                    learnt = m > 0 and side == "apart"  # the oracle knows what is exactly at the null
-                    errors = sign_error(rule, x, known, bar) if learnt else error(after, side, bar)
+                    errors = error(after, side, bar)
                     fdp[w, table, m], hits[w, table, m] = discoveries(after, errors, theta, bar, side, chosen.fdr)
             if chosen.verbose:
                 spread = fdp[w].std(0, ddof=1) / np.sqrt(chosen.tables)
