@@ -121,23 +121,23 @@ HELD_OUT: dict[str, World] = {
     ),
     "normal": (
         {
-            "0 .8": normal(0.0, 0.8),
-            "-.5 1": normal(-0.5, 1.0),
-            ".2 .2": normal(0.2, 0.2),
-            "t5": lambda rng, n: 1.5 * rng.standard_t(5.0, n),
-            "logistic at 1": lambda rng, n: rng.logistic(1.0, 0.6, n),
-            "gamma - 1": lambda rng, n: rng.gamma(3.0, 0.7, n) - 1.0,
-            "uniform -1 to 2": lambda rng, n: rng.uniform(-1.0, 2.0, n),
-            "three humps": mixed(0.5, normal(0.0, 0.3), mixed(0.5, normal(-3.0, 0.4), normal(3.0, 0.4))),
-            "two scales": mixed(0.7, normal(0.0, 0.4), normal(0.0, 2.5)),
+            "0 .6": normal(0.0, 0.6),
+            ".7 1.2": normal(0.7, 1.2),
+            "-.3 .25": normal(-0.3, 0.25),
+            "t6": lambda rng, n: 0.5 + rng.standard_t(6.0, n),
+            "secant": lambda rng, n: np.arcsinh(np.tan(np.pi * (rng.random(n) - 0.5))),
+            "weibull - 1": lambda rng, n: 2.5 * rng.weibull(1.5, n) - 1.0,
+            "triangular": lambda rng, n: rng.triangular(-2.0, -1.0, 3.0, n),
+            "three humps": mixed(0.4, normal(-0.5, 0.3), mixed(0.5, normal(-4.0, 0.5), normal(2.0, 0.5))),
+            "two scales": mixed(0.75, normal(0.0, 0.5), normal(0.5, 3.0)),
             "all zero": fixed(0.0),
-            "60 % zero, normal": mixed(0.6, fixed(0.0), normal(0.0, 2.5)),
-            "92 % zero, either side": mixed(
-                0.92, fixed(0.0), lambda rng, n: rng.uniform(2.0, 5.0, n) * rng.choice([-1, 1], n)
+            "40 % zero, laplace": mixed(0.4, fixed(0.0), lambda rng, n: rng.laplace(0.0, 2.5, n)),
+            "88 % zero, either side": mixed(
+                0.88, fixed(0.0), lambda rng, n: (1.5 + rng.gamma(2.0, 1.0, n)) * rng.choice([-1, 1], n)
             ),
-            "97 % zero, exponential": mixed(0.97, fixed(0.0), lambda rng, n: rng.exponential(3.0, n)),
+            "96 % zero, uniform": mixed(0.96, fixed(0.0), lambda rng, n: rng.uniform(1.0, 6.0, n)),
         },
-        lambda rng, n: np.exp(rng.normal(-0.1, 0.5, n)),
+        lambda rng, n: 0.4 + rng.gamma(2.0, 0.4, n),
         "0",
         "apart",
     ),
