@@ -17,16 +17,17 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from coverage import EFFECTS, PROBABILITIES, RATES, Draw, Report, fixed, mixed
+from coverage import Draw, Report
 from numpy.random import Generator
 from numpy.typing import NDArray
+from selection_worlds import HELD_OUT, WORLDS
 
 import ebformer as eb
 from ebformer.binning import coarsened
 from ebformer.channels import channel_named
 from ebformer.distributions import Posterior
 from ebformer.estimators.catalogue import default_method
-from ebformer.point_null import sign_error
+from ebformer.point_null import pointed
 from ebformer.selection import Bar, Side, error, selected
 
 Floats = NDArray[np.float64]
@@ -35,66 +36,6 @@ DISTINCT = 512
 """Tables are fitted with so many distinct observations at most, as large tables are, which saves time."""
 ATOMS = 1000
 """The oracle's prior: so many points with as much mass each."""
-
-
-def log_uniform(low: float, high: float) -> Draw:
-    """Even in the logarithm."""
-    return lambda rng, n: np.exp(rng.uniform(np.log(low), np.log(high), n))
-
-
-FAR_FROM_A_BAR = {"gamma .5, mean .05", "gamma 50, mean 500", "gamma 4 mean 2 + .1% at 100"}
-"""Priors under which hardly anybody can be told to be above 1.5 times the mean."""
-WORLDS: dict[str, tuple[dict[str, Draw], Draw, str, Side]] = {
-    "poisson": (
-        {name: draw for name, draw in RATES.items() if name not in FAR_FROM_A_BAR}
-        | {"gamma 4, mean 20": lambda rng, n: rng.gamma(4.0, 5.0, n)},
-        log_uniform(0.5, 8.0),
-        "1.5x",
-        "above",
-    ),
-    "binomial": (
-        PROBABILITIES
-        | {
-            "beta 5, 95": lambda rng, n: rng.beta(5.0, 95.0, n),
-            "beta 20, 60": lambda rng, n: rng.beta(20.0, 60.0, n),
-            "two groups": mixed(0.9, lambda rng, n: rng.beta(30, 270, n), lambda rng, n: rng.beta(60, 240, n)),
-        },
-        lambda rng, n: np.maximum(np.round(log_uniform(10.0, 500.0)(rng, n)), 1.0),
-        "1.25x",
-        "above",
-    ),
-    "normal": (
-        {name: draw for name, draw in EFFECTS.items() if name not in ("null", "narrow")}
-        | {
-            "sparse-strong": mixed(0.98, fixed(0.0), fixed(5.0)),
-            "half zero": mixed(0.5, fixed(0.0), lambda rng, n: rng.normal(0.0, 2.0, n)),
-            "scales": mixed(0.8, lambda rng, n: rng.normal(0.0, 0.1, n), lambda rng, n: rng.normal(0.0, 3.0, n)),
-            "centred exponential": lambda rng, n: rng.exponential(2.0, n) - 2.0,
-            "shifted": lambda rng, n: rng.normal(1.0, 1.0, n),
-            "bimodal": mixed(0.7, lambda rng, n: rng.normal(-1.0, 0.5, n), lambda rng, n: rng.normal(3.0, 0.5, n)),
-            "small": lambda rng, n: rng.normal(0.0, 0.5, n),
-        },
-        log_uniform(0.3, 3.0),
-        "0",
-        "apart",
-    ),
-    "normal-again": (
-        {
-            "80 % zero, uniform": mixed(0.8, fixed(0.0), lambda rng, n: rng.uniform(-4.0, 4.0, n)),
-            "90 % zero, laplace": mixed(0.9, fixed(0.0), lambda rng, n: rng.laplace(0.0, 2.0, n)),
-            "99 % zero, normal": mixed(0.99, fixed(0.0), lambda rng, n: rng.normal(0.0, 4.0, n)),
-            "70 % zero, exponential": mixed(0.7, fixed(0.0), lambda rng, n: rng.exponential(2.0, n)),
-            "all zero": fixed(0.0),
-            "logistic": lambda rng, n: rng.logistic(0.0, 0.8, n),
-            "two bumps": mixed(0.5, lambda rng, n: rng.normal(-1.5, 0.5, n), lambda rng, n: rng.normal(1.5, 0.5, n)),
-            "log-normal": lambda rng, n: rng.lognormal(0.0, 1.0, n),
-            "narrow, off 0": lambda rng, n: rng.normal(0.3, 0.3, n),
-        },
-        log_uniform(0.3, 3.0),
-        "0",
-        "apart",
-    ),
-}
 
 
 def true_prior(draw: Draw, rng: Generator) -> eb.Prior:
@@ -120,6 +61,7 @@ def main() -> None:
     parser.add_argument("--fdr", type=float, default=0.1)
     parser.add_argument("--channels", default="poisson,binomial,normal")
     parser.add_argument("--methods", help="others than the default, the conjugate one, npmle-em and full-bayes")
+    parser.add_argument("--held-out", action="store_true", help="the worlds that no choice was made with")
     parser.add_argument("--only", default="", metavar="TEXT", help="only worlds with this in their name and size")
     parser.add_argument("--verbose", action="store_true", help="a line for each world as well")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="a page to put the table into")
@@ -128,7 +70,7 @@ def main() -> None:
     say("| channel | method | false discoveries | worst world | broken | power | short |")
     say("|" + " --- |" * 7)
     for name in chosen.channels.split(","):
-        priors, knowns, bar_text, side = WORLDS[name]
+        priors, knowns, bar_text, side = (HELD_OUT if chosen.held_out else WORLDS)[name]
         channel = channel_named(name.partition("-")[0])
         usual = [default_method(channel), str(channel.conjugate), "npmle-em", "full-bayes"]
         methods = chosen.methods.split(",") if chosen.methods else usual
@@ -145,9 +87,10 @@ def main() -> None:
                 bar = Bar.of(bar_text).at(tally.mean).number
                 for m, method in enumerate([eb.Oracle(oracle), *map(eb.estimator, methods)]):
                     rule = method(coarsened(tally, DISTINCT))
+                    if m > 0 and side == "apart":  # the oracle knows what is exactly at the null
+                        rule = pointed(rule, bar)
                     after = rule.posterior(x, known)
-                    learnt = m > 0 and side == "apart"  # the oracle knows what is exactly at the null
-                    errors = sign_error(rule, x, known, bar) if learnt else error(after, side, bar)
+                    errors = error(after, side, bar)
                     fdp[w, table, m], hits[w, table, m] = discoveries(after, errors, theta, bar, side, chosen.fdr)
             if chosen.verbose:
                 spread = fdp[w].std(0, ddof=1) / np.sqrt(chosen.tables)

@@ -145,8 +145,9 @@ class DiscretePosterior(Posterior):
 class GridPosterior(DiscretePosterior):
     """The posterior of a `GridPrior`: what an atom bears is spread evenly over its cell, edges [k + 1].
 
-    `points` [k] are atoms that stay points: a rate of 0, since some units may have no events at all. Only intervals
-    hold whole cells, so that they are never too short for the grid; mean and variance are the atoms'.
+    `points` [k] are atoms that stay points: a rate of 0, since some units may have no events at all, or an effect of
+    exactly 0. Only intervals hold whole cells, so that they are never too short for the grid; mean and variance are
+    the atoms'.
 
     >>> edges, points = np.array([0.0, 0.25, 2.25, 4.0]), np.array([True, False, False])
     >>> after = GridPosterior(np.array([0.0, 1.0, 4.0]), np.array([0.0, 0.8, 0.2]), edges, points)
@@ -192,7 +193,7 @@ class GridPosterior(DiscretePosterior):
 
     def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         first, last = (self._reached(np.asarray(tail)) for tail in tails(level))
-        return np.asarray(self.edges[first]), np.asarray(self.edges[last + 1])
+        return np.asarray(self.starts[first]), np.asarray(self.ends[last])
 
 
 class Predictive(Distribution[Any]):

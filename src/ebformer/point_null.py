@@ -1,77 +1,59 @@
-"""Effects that are exactly the null: what evidence a table has of them, how many they are, and the sign errors then."""
+"""Effects that are exactly the null: how many there are to expect in a table, and a prior that has them there.
+
+A learnt prior puts such effects next to the null, on one side of it or the other. It may have a narrow peak there
+because zeros are many or because units are few, and the likelihood of the prior itself cannot tell. So the share of
+effects at the null is learnt from simple laws, which can: averaged over all of them, with some at the null or none.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import expit, logit, logsumexp
 
-from ebformer.bayes.marginal import log_marginal, posterior
 from ebformer.binning import coarsened
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats
-from ebformer.prior import AnyPrior, Prior
-from ebformer.rule import Rule
-from ebformer.selection import lfsr
+from ebformer.prior import GridPrior, Prior, UncertainPrior
+from ebformer.rule import BayesRule, Rule
 from ebformer.tally import Tally
 
-EVIDENCE, MANY = 1.35, 200
-"""A point is believed where it raises the log-likelihood by so much: a likelihood-ratio test at the level of 5 %. With
-more units than these it takes more, as by Schwarz's criterion, since points that are there then show more clearly."""
 ALLOWED = 3.3
 """The log-likelihood of a learnt prior may fall by so much when a part of it is moved to the null: a level of 1 %."""
-LEAST_SPREAD = 0.5
-"""The least spread of a smooth law in units of the noise: narrower ones can hardly be told from a point."""
+LEAST_SPREAD = 1.9
+"""The least spread of a smooth law, in units of the noise, for one unit; narrower ones can hardly be told from a point.
+
+Of n units it is this over the fourth root of n, as their variance is known to within sqrt(2 / n) of that of the noise.
+"""
 FARTHEST = 10.0
 """Observations at more than so many times the usual distance from the null tell nothing of it, and are moved there."""
 DISTINCT = 512
 """The evidence is weighed on so many distinct observations at most."""
 SHARES = expit(np.linspace(-6.0, 9.0, 151))
 """Even in the log-odds, as shares near 1 must be told apart."""
+SHARE_WEIGHTS = 0.1 * SHARES * (1.0 - SHARES)
+"""Of integrals over shares."""
+STARTS = 0.5, 0.9
+"""From which shares the likeliest law of the others is searched for."""
 Shape = tuple[Floats, Floats]
 """A law as equal parts of normals, their places and deviations."""
 # Six equal parts each: scales of a Laplace and a Student t as mixtures of normals, a Gumbel's means and widths.
 LAPLACE = np.array([0.30, 0.54, 0.74, 0.94, 1.19, 1.67])
 STUDENT = np.array([0.66, 0.86, 1.03, 1.25, 1.59, 3.42])
 GUMBEL = np.array([-0.98, -0.33, 0.13, 0.62, 1.26, 2.75]), np.array([0.4, 0.35, 0.35, 0.4, 0.5, 1.1])
-BELLS: tuple[Shape, ...] = (
+SHAPES: tuple[Shape, ...] = (
     (np.zeros(1), np.ones(1)),
     (np.zeros(6), LAPLACE),
     (np.zeros(6), STUDENT),
     GUMBEL,
     (-GUMBEL[0], GUMBEL[1]),
+    (np.linspace(-1.45, 1.45, 6), np.full(6, 0.35)),
+    (np.array([-2.5, 2.5]), np.ones(2)),
 )
-"""Smooth laws with one hump: normal, Laplace, Student's t with 3 degrees of freedom, Gumbel and its mirror image."""
-HUMPS: Shape = (np.array([-2.5, 2.5]), np.ones(2))
-"""A law with one hump on either side of its place."""
-
-
-@dataclass(frozen=True)
-class PointNull:
-    """A prior of which `share` lies exactly at `null`, while the `rest` of theta is spread as before."""
-
-    null: float
-    share: float
-    rest: AnyPrior
-    channel: Channel
-
-    def probability(self, x: Floats, known: Floats) -> Floats:
-        """P(theta = null | x)."""
-        if self.share == 0.0:
-            return np.zeros(x.shape)
-        here = np.log(self.share) + self.channel.log_likelihood(x, self.null, known)
-        elsewhere = np.log1p(-self.share) + log_marginal(self.rest, x, known, channel=self.channel)
-        possible = here > -np.inf
-        return np.where(possible, expit(np.where(possible, here, 0.0) - np.where(possible, elsewhere, 0.0)), 0.0)
-
-    def sign_error(self, x: Floats, known: Floats) -> Floats:
-        """The local false sign rate: theta is exactly the null, or on the other side of it than it seems to be."""
-        at_null = self.probability(x, known)
-        return at_null + (1.0 - at_null) * lfsr(posterior(self.rest, x, known, channel=self.channel), self.null)
+"""Normal, Laplace, Student's t with 3 degrees of freedom, Gumbel and its mirror image, nearly uniform, two humps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +91,15 @@ class _Seen:
         by_spread = pull * places + (off * pull - 1.0) * deviations**2 / variance
         return log_f - np.log(len(places)), (part * pull).sum(axis=1), (part * by_spread).sum(axis=1)
 
+    def log_likelihoods(self, rest: Floats) -> Floats:
+        """That of every one of the `SHARES`, where log p(x) of the others is `rest`."""
+        here, elsewhere = np.log(SHARES) + self.at_null()[:, None], np.log1p(-SHARES) + rest[:, None]
+        return np.asarray(self.units @ np.logaddexp(here, elsewhere))
+
+    def likeliest(self, shape: Shape) -> Floats:
+        """log p(x) of those that are not at the null, where some are, under the likeliest law of this shape."""
+        return max((self.best(shape, share) for share in STARTS), key=lambda found: found[0])[1]
+
     def best(self, shape: Shape, share: float) -> tuple[float, Floats]:
         """The greatest log-likelihood of a law of this shape, and log p(x) under it.
 
@@ -132,75 +123,96 @@ class _Seen:
         square = float(self.units @ np.maximum(self.off**2 - self.noise**2, 0.0)) / rest
         spread = np.sqrt(max(square - place**2, 1.0))
         start = [place, np.log(spread)] + ([np.log(share / (1.0 - share))] if share else [])
-        bounds = [(None, None), (np.log(LEAST_SPREAD), 40.0), (-12.0, 12.0)][: len(start)]
+        least = np.log(LEAST_SPREAD) - 0.25 * np.log(self.units.sum())
+        bounds = [(None, None), (least, 40.0), (-12.0, 12.0)][: len(start)]
         found = minimize(fall, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 60})
         return -float(found.fun), self.smooth(shape, found.x[0], np.exp(found.x[1]))[0]
 
 
 @lru_cache(maxsize=256)
 def evidence(tally: Tally, null: float) -> tuple[float, float]:
-    """By how much units that are exactly at the null raise the log-likelihood, and the share of units that are.
+    """P(some units are exactly at the null | all observations), and the share of units to expect there if so.
 
-    A learnt prior may have a narrow peak at the null because zeros are many or because units are few. So two
-    explanations are compared: all thetas come from one smooth law, of one of the `BELLS` and of any place and spread,
-    or some of them are exactly the null and the others come from such a law. How many these are is asked of laws with
-    two humps, too; they are no evidence, as a point between two humps looks like a bell.
+    Before these, it is as likely that none is as that some are, any share alike; the others have a smooth law of one of
+    the `SHAPES`, all alike, at the likeliest place and spread.
 
     >>> noise = np.random.default_rng(0).normal(size=500)
-    >>> effects = np.where(np.arange(500) < 400, 0.0, 4.0), 2.0 * noise[::-1]
-    >>> [round(evidence(Tally.of(theta + noise, se=1.0), 0.0)[1], 1) for theta in effects]
-    [0.8, 0.0]
+    >>> some, none = np.where(np.arange(500) < 400, 0.0, 4.0), 2.0 * noise[::-1]
+    >>> [np.round(evidence(Tally.of(theta + noise, se=1.0), 0.0), 1).tolist() for theta in (some, none)]
+    [[1.0, 0.8], [0.0, 0.0]]
     """
     seen = _Seen.of(tally, null)
-    smooth = max(seen.best(shape, 0.0)[0] for shape in BELLS)
-    found = [seen.best(shape, share) for shape in (*BELLS, HUMPS) for share in (0.5, 0.9)]
-    gain = max(height for height, _ in found[: 2 * len(BELLS)]) - smooth
-    _, rest = max(found, key=lambda each: each[0])
-    logs = np.logaddexp(np.log(SHARES) + seen.at_null()[:, None], np.log1p(-SHARES) + rest[:, None])
-    likelihood = seen.units @ logs
-    weights = np.exp(likelihood - likelihood.max()) * SHARES * (1.0 - SHARES)  # a flat prior of the share
-    return gain, float(weights @ SHARES / weights.sum())
+    none = np.array([seen.best(shape, 0.0)[0] for shape in SHAPES])
+    some = np.array([seen.log_likelihoods(seen.likeliest(s)) for s in SHAPES])
+    top = max(none.max(), some.max())
+    mass = np.exp(some - top).sum(axis=0) * SHARE_WEIGHTS
+    return float(mass.sum() / (mass.sum() + np.exp(none - top).sum())), float(mass @ SHARES / mass.sum())
 
 
 @lru_cache(maxsize=256)
-def point_null(prior: AnyPrior, tally: Tally, channel: Channel, null: float) -> PointNull:
-    """A fitted prior of which the part nearest to the null is moved there, if there is `EVIDENCE` of it.
+def with_point(prior: Prior, tally: Tally, channel: Channel, null: float) -> Prior:
+    """What to expect of a fitted prior: itself, or with its part nearest to the null moved there, by their `evidence`.
 
-    It is the share of units that are exactly at the null, or less where that would cost the log-likelihood more than is
-    `ALLOWED`. A conjugate prior, which has no parts, is that of the others.
+    Less is moved where that would cost the log-likelihood more than is `ALLOWED`.
 
     >>> tally = Tally.of(np.repeat([0.0, 0.1, 9.0], [400, 400, 200]), se=1.0)
-    >>> found = point_null(Prior([-0.1, 0.2, 9.0], [0.5, 0.3, 0.2]), tally, tally.channel, 0.0)
-    >>> round(found.share, 1), found.rest.atoms.tolist()
-    (0.8, [0.2, 9.0])
+    >>> found = with_point(Prior([-0.1, 0.2, 9.0], [0.5, 0.3, 0.2]), tally, tally.channel, 0.0)
+    >>> found.atoms.tolist(), found.weights.round(1).tolist()
+    ([0.0, 0.2, 9.0], [0.8, 0.0, 0.2])
     """
-    inside = channel.domain[0] <= null <= channel.domain[1]
-    gain, share = evidence(tally, null) if inside else (0.0, 0.0)
-    if gain < EVIDENCE + 0.5 * np.log(max(1.0, tally.n / MANY)):
-        return PointNull(null, 0.0, prior, channel)
-    if not isinstance(prior, Prior):
-        return PointNull(null, share, prior, channel)
-    away = np.abs(channel.coordinate(prior.atoms) - channel.coordinate(np.asarray(null)))
-    nearest = np.argsort(away, kind="stable")
-    fall = channel.deviance(tally.x[:, None], np.append(prior.atoms, null), tally.known[:, None])
+    chance, share = evidence(tally, null)
+    atoms, versions = _beside(prior, null)
+    weights = versions.mean(axis=0)
+    fall = channel.deviance(tally.x[:, None], np.append(atoms, null), tally.known[:, None])
     likelihood = np.exp(fall.min(axis=1, keepdims=True) - fall)
+    nearest = np.argsort(np.abs(channel.coordinate(atoms) - channel.coordinate(np.asarray(null))), kind="stable")
 
     def fit(weights: Floats) -> float:
         with np.errstate(divide="ignore"):
             return float(tally.multiplicity @ np.log(likelihood @ weights))
 
-    least = fit(np.append(prior.weights, 0.0)) - ALLOWED
-    for some in expit(logit(share) - np.linspace(0.0, 6.0, 41)):
-        left = np.empty(len(away))
-        left[nearest] = np.clip(np.cumsum(prior.weights[nearest]) - some, 0.0, prior.weights[nearest])
-        if fit(np.append(left, some)) >= least:
-            return PointNull(null, float(some), prior.reweighted(left / left.sum()), channel)
-    return PointNull(null, 0.0, prior, channel)
+    least = fit(np.append(weights, 0.0)) - ALLOWED
+    for moved in expit(logit(share) - np.linspace(0.0, 6.0, 41)):
+        left = np.empty(weights.size)
+        left[nearest] = np.clip(np.cumsum(weights[nearest]) - moved, 0.0, weights[nearest])
+        if fit(np.append(left, moved)) >= least:
+            left = chance * left + (1.0 - chance) * weights
+            kept = left > 0
+            rest = (versions * (left / weights))[:, kept]
+            each = np.column_stack([rest, 1.0 - rest.sum(axis=1)])
+            return _of_kind(prior, np.append(atoms[kept], null), each, null)
+    return prior
 
 
-def sign_error(rule: Rule, x: ArrayLike, known: ArrayLike, null: float) -> Floats:
-    """The local false sign rate of observations under a fitted rule, which counts effects of exactly the null."""
-    if rule.prior is None or rule.tally is None:
-        return lfsr(rule.posterior(x, known), null)
-    found = point_null(rule.prior, rule.tally, rule.look, float(null))
-    return found.sign_error(np.asarray(x, np.float64), np.asarray(known, np.float64))
+def _beside(prior: Prior, null: float) -> tuple[Floats, Floats]:
+    """The atoms of a prior [k] and its versions [h, k]; an atom that stands for a cell around the null becomes two."""
+    versions = prior.versions if isinstance(prior, UncertainPrior) else prior.weights[None]
+    at = np.flatnonzero(prior.atoms == null)
+    if not isinstance(prior, GridPrior) or at.size == 0 or bool(prior.points[at[0]]):
+        return prior.atoms, versions
+    halves = (prior.edges[at[0] : at[0] + 2] + null) / 2.0
+    atoms = np.concatenate([np.delete(prior.atoms, at), halves])
+    return atoms, np.column_stack([np.delete(versions, at, axis=1), versions[:, [at[0], at[0]]] / 2.0])
+
+
+def _of_kind(prior: Prior, atoms: Floats, versions: Floats, point: float) -> Prior:
+    """A prior of the kind of another, with other atoms in any order, of which one is a point."""
+    order = np.argsort(atoms, kind="stable")
+    atoms, versions = atoms[order], versions[:, order]
+    if isinstance(prior, UncertainPrior):
+        return UncertainPrior(atoms, versions, prior.channel, point)
+    if isinstance(prior, GridPrior):
+        return GridPrior(atoms, versions[0], prior.channel, point)
+    return Prior(atoms, versions[0])
+
+
+def pointed(rule: Rule, null: float) -> Rule:
+    """The rule with a point of its prior at the null, for all that is asked of it where a null is stated.
+
+    A conjugate prior is a smooth law by assumption and stays as it is, as do a prior without its tally, and one of
+    thetas that cannot be the null.
+    """
+    low, high = rule.look.domain
+    if not (isinstance(rule, BayesRule) and isinstance(rule.mixing, Prior) and rule.tally and low <= null <= high):
+        return rule
+    return replace(rule, mixing=with_point(rule.mixing, rule.tally, rule.look, float(null)))

@@ -107,18 +107,22 @@ class GridPrior(Prior):
     """A prior on a grid: each atom stands for a cell, half-way to its neighbours in the channel's stable coordinate.
 
     Posterior means are those of a `Prior`, but quantiles, draws and P(theta > c) spread an atom over its cell (an end
-    of the domain, such as a rate of 0, stays a point), and an interval ends at the edges of cells: what lies between
-    two points of the grid is not left out.
+    of the domain, such as a rate of 0, stays a point, and so does `point`, an atom such as an effect of exactly 0), and
+    an interval ends at the edges of cells: what lies between two points of the grid is not left out.
 
     >>> GridPrior([0.0, 1.0, 4.0], [0.2, 0.5, 0.3]).edges.tolist()
     [0.0, 0.25, 2.25, 6.25]
     """
 
     channel: Channel
+    point: float | None
 
-    def __init__(self, atoms: ArrayLike, weights: ArrayLike, channel: Channel = POISSON) -> None:
+    def __init__(
+        self, atoms: ArrayLike, weights: ArrayLike, channel: Channel = POISSON, point: float | None = None
+    ) -> None:
         super().__init__(atoms, weights)
         object.__setattr__(self, "channel", channel)
+        object.__setattr__(self, "point", point)
 
     @property
     def edges(self) -> NDArray[np.float64]:
@@ -132,21 +136,26 @@ class GridPrior(Prior):
 
     @property
     def points(self) -> NDArray[np.bool_]:
-        """Which atoms are an end of the domain, and stay points: [k]."""
+        """Which atoms stay points: [k]."""
         low, high = self.channel.domain
-        return np.asarray((self.atoms == low) | (self.atoms == high))
+        return np.asarray((self.atoms == low) | (self.atoms == high) | (self.atoms == self.point))
 
     def reweighted(self, weights: ArrayLike) -> Self:
-        return type(self)(self.atoms, weights, self.channel)
+        return type(self)(self.atoms, weights, self.channel, self.point)
 
     def _with_atoms(self, atoms: Floats) -> Self:
-        return type(self)(atoms, self.weights, self.channel)
+        return type(self)(atoms, self.weights, self.channel, self._point_among(atoms))
+
+    def _point_among(self, atoms: Floats) -> float | None:
+        """Where the point is after all atoms moved."""
+        return None if self.point is None else float(atoms[np.searchsorted(self.atoms, self.point)])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, GridPrior) and self.channel == other.channel and super().__eq__(other)
+        alike = isinstance(other, GridPrior) and self.channel == other.channel and self.point == other.point
+        return alike and super().__eq__(other)
 
     def __hash__(self) -> int:
-        return hash((super().__hash__(), self.channel))
+        return hash((super().__hash__(), self.channel, self.point))
 
 
 class UncertainPrior(GridPrior):
@@ -161,14 +170,16 @@ class UncertainPrior(GridPrior):
 
     versions: NDArray[np.float64]
 
-    def __init__(self, atoms: ArrayLike, versions: ArrayLike, channel: Channel = POISSON) -> None:
+    def __init__(
+        self, atoms: ArrayLike, versions: ArrayLike, channel: Channel = POISSON, point: float | None = None
+    ) -> None:
         a, each = np.asarray(atoms, dtype=np.float64), np.array(versions, dtype=np.float64)
         if a.ndim != 1 or each.shape[1:] != a.shape or not np.all(each > 0) or np.ptp(each.sum(axis=1)) > 1e-6:
             raise InputError("versions of a prior are rows of positive weights, one for each atom, with one sum")
         if not np.all(a[1:] > a[:-1]):
             a, cell = np.unique(a, return_inverse=True)
             each = np.stack([np.bincount(cell, weights=row) for row in each])
-        super().__init__(a, each.mean(axis=0), channel)
+        super().__init__(a, each.mean(axis=0), channel, point)
         each.flags.writeable = False
         object.__setattr__(self, "versions", each)
 
@@ -179,10 +190,10 @@ class UncertainPrior(GridPrior):
 
     def reweighted(self, weights: ArrayLike) -> GridPrior:  # type: ignore[override]
         """A prior that is not uncertain any more."""
-        return GridPrior(self.atoms, weights, self.channel)
+        return GridPrior(self.atoms, weights, self.channel, self.point)
 
     def _with_atoms(self, atoms: Floats) -> Self:
-        return type(self)(atoms, self.versions, self.channel)
+        return type(self)(atoms, self.versions, self.channel, self._point_among(atoms))
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -393,10 +393,13 @@ class BayesRule(Rule):
             return {"mixed": self.mixing.parameters()}
         if isinstance(self.mixing, ConjugatePrior):
             return {self.mixing.name: self.mixing.parameters()}
-        if isinstance(self.mixing, UncertainPrior):
-            return {"versions": {"atoms": self.mixing.atoms.tolist(), "weights": self.mixing.versions.tolist()}}
         found = {"atoms": self.mixing.atoms.tolist(), "weights": self.mixing.weights.tolist()}
-        return {"grid": found} if isinstance(self.mixing, GridPrior) else found
+        if not isinstance(self.mixing, GridPrior):
+            return found
+        point = {} if self.mixing.point is None else {"point": self.mixing.point}
+        if isinstance(self.mixing, UncertainPrior):
+            return {"versions": found | {"weights": self.mixing.versions.tolist()} | point}
+        return {"grid": found | point}
 
     @classmethod
     def _from_content(cls, content: dict[str, Any], **common: Any) -> BayesRule:
@@ -418,11 +421,11 @@ class BayesRule(Rule):
             parts = of.conjugate_prior(**vectors)
             mixing = MixedPrior(parts, weights) if "mixed" in content else ConjugateMixture(parts, weights, in_doubt)
         elif "versions" in content:
-            atoms, weights = content["versions"]["atoms"], content["versions"]["weights"]
-            rows = np.stack([vector(row, 0.0, np.inf) for row in weights])
-            mixing = UncertainPrior(vector(atoms, -np.inf, np.inf), rows, of)
+            found = content["versions"]
+            rows = np.stack([vector(row, 0.0, np.inf) for row in found["weights"]])
+            mixing = UncertainPrior(vector(found["atoms"], -np.inf, np.inf), rows, of, _point(found))
         elif "grid" in content:
-            mixing = GridPrior(*_atoms(content["grid"]), of)
+            mixing = GridPrior(*_atoms(content["grid"]), of, _point(content["grid"]))
         else:
             mixing = Prior(*_atoms(content))
         return cls(mixing=admitted(mixing, of), **common)
@@ -430,6 +433,14 @@ class BayesRule(Rule):
 
 def _atoms(content: dict[str, Any]) -> tuple[Floats, Floats]:
     return vector(content["atoms"], -np.inf, np.inf), vector(content["weights"], 0.0, np.inf)
+
+
+def _point(content: dict[str, Any]) -> float | None:
+    """The atom that is a point, where one is."""
+    point = content.get("point")
+    if point is not None and finite(point) not in content["atoms"]:
+        raise ValueError("a point that is no atom")
+    return point
 
 
 @dataclass(frozen=True)

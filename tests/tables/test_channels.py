@@ -17,7 +17,7 @@ import ebformer as eb
 from ebformer import selection
 from ebformer.channels import channels
 from ebformer.errors import InputError
-from ebformer.point_null import sign_error
+from ebformer.point_null import pointed
 from ebformer.tables import observations as module
 from ebformer.tables.answers import Wanted, asked_for
 from ebformer.tables.columns import Columns
@@ -90,16 +90,16 @@ def test_every_home_gives_the_answers_of_the_plain_walk(name: str, home: str) ->
     listed = as_polars(shrink(frame, **WORDS[name], method="npmle", interval=0.8, above=0.4, fdr=0.2))
     every = asked_for(Wanted(interval=0.8, **asked), has_priors=True)
     assert found.columns[4:] == [column for answer in every for column in answer.columns]
-    rule = eb.estimator("npmle")(Tally.of(table["x"], table["known"], channel=channel_of(name)))
+    fitted = eb.estimator("npmle")(Tally.of(table["x"], table["known"], channel=channel_of(name)))
+    rule = pointed(fitted, 0.2)
     after = rule.posterior(table["x"], table["known"])
     np.testing.assert_allclose(found["estimate"], after.mean, rtol=1e-9)
     np.testing.assert_allclose(found["upper"], after.interval(0.8)[1], rtol=1e-9)
     np.testing.assert_allclose(found["p_above"], after.exceeds(0.4), rtol=1e-9)
-    errors = sign_error(rule, table["x"], table["known"], 0.2)
-    np.testing.assert_allclose(found["lfsr"], errors, atol=1e-12)
-    assert (errors >= selection.lfsr(after, 0.2) - 1e-12).all()
+    np.testing.assert_allclose(found["lfsr"], selection.lfsr(after, 0.2), atol=1e-12)
     np.testing.assert_allclose(found["p_below"], selection.p_below(after, 0.3), atol=1e-12)
-    errors, each = 1.0 - after.exceeds(0.4), np.ones(len(table["x"]), dtype=np.int64)
+    errors = 1.0 - fitted.posterior(table["x"], table["known"]).exceeds(0.4)
+    each = np.ones(len(table["x"]), dtype=np.int64)
     assert listed["selected"].to_list() == selection.selected(errors, each, 0.2).tolist()
     ahead = rule.predict(table["x"], table["known"], FUTURE[name])
     np.testing.assert_allclose(found["predicted_upper"], ahead.interval(0.8)[1], rtol=1e-9)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,7 +18,6 @@ from ebformer.channels.base import LARGEST, SMALLEST, Channel, Words
 from ebformer.distributions import Posterior, tails
 from ebformer.drift import Drift, Earlier
 from ebformer.errors import InputError
-from ebformer.point_null import sign_error
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
 from ebformer.selection import Bar, Side, check_fdr, error, grades, lfsr, p_above, p_below, selected
@@ -156,17 +155,6 @@ class Asked:
         """The posterior's, each computed once."""
         return cache(self.posterior.interval)
 
-    @cached_property
-    def sign_error(self) -> Callable[[float], Floats]:
-        """The local false sign rates about a null, each computed once."""
-        if self.earlier:  # earlier looks move every prior, so that no share of it stays exactly at the null
-            return cache(partial(lfsr, self.posterior))
-        return cache(partial(sign_error, self.rule, self.x, self.known))
-
-    def error(self, side: Side, bar: float) -> Floats:
-        """The probability that a unit is no discovery."""
-        return self.sign_error(bar) if side == "apart" else error(self.posterior, side, bar)
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -226,7 +214,7 @@ def _ranks(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
 def _selected(asked: Sequence[Asked], units: Ints, wanted: Wanted) -> Arrays:
     assert wanted.fdr is not None
     side = wanted.discovery
-    errors = np.concatenate([each.error(side, wanted.bar(side)) for each in asked])
+    errors = np.concatenate([error(each.posterior, side, wanted.bar(side)) for each in asked])
     return [selected(errors, units, wanted.fdr)]
 
 
@@ -286,7 +274,7 @@ ANSWERS = (
         "apart",
         "the local false sign rate, the probability that the {words.theta} is not on the side of {wanted.null} on "
         "which it seems to be, or exactly {wanted.null}",
-        lambda asked, null: asked.sign_error(null),
+        lambda asked, null: lfsr(asked.posterior, null),
     ),
     Answer(
         ("selected",),

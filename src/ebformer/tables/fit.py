@@ -19,6 +19,7 @@ from ebformer.channels import channel_named
 from ebformer.covariates import Expectation
 from ebformer.deviations import around_expectations, shifted
 from ebformer.errors import EbformerError, InputError
+from ebformer.point_null import pointed
 from ebformer.pooling import pool as pool_groups
 from ebformer.pooling import side_by_side
 from ebformer.prior import Prior
@@ -116,7 +117,7 @@ class Fit:
     ) -> dict[str, NDArray[Any]]:
         """Every new column, one entry [u] per distinct observation."""
         wanted = self.settled(wanted)
-        asked = self.questions(observations)
+        asked = self.questions(observations, wanted)
         if asked.which.size == 0:
             return {name: np.empty(0) for name in self.new_columns(wanted)}
         x, known = observations.x[asked.first], observations.known[asked.first]
@@ -185,8 +186,11 @@ class Fit:
             )
         return [name for name in names if name not in self.rules]
 
-    def questions(self, observations: Observations) -> Questions:
-        """What the rules have to answer for these observations; a group that was not fitted asks the pooled rule."""
+    def questions(self, observations: Observations, wanted: Wanted | None = None) -> Questions:
+        """What the rules have to answer for these observations; a group that was not fitted asks the pooled rule.
+
+        Where a null is `wanted`, once it is settled, rules have a point there: all answers come from one prior.
+        """
         rules = [rule for rule, _ in self.shared]
         number = {name: i for i, (_, names) in enumerate(self.shared) for name in names}
         names, group = observations.groups
@@ -200,6 +204,9 @@ class Fit:
             kinds, among = distinct_rows(rule, told)
             rules = [shifted(rules[rule[i]], float(told[i])) for i in kinds.tolist()]
             rule = among
+        elif wanted is not None and "apart" in wanted.bars and observations.history is None:
+            # Covariates and earlier looks move every prior, so that no share of it stays exactly at the null.
+            rules = [pointed(each, wanted.bar("apart")) for each in rules]
         more = observations.future, observations.history
         first, which = distinct_rows(rule, observations.x, observations.known, *more)
         return Questions(rules, np.bincount(rule[first], minlength=len(rules)), first, which)

@@ -10,8 +10,8 @@ import numpy as np
 from ebformer.drift import Drift
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import default_method
-from ebformer.point_null import point_null
-from ebformer.prior import Prior
+from ebformer.point_null import evidence, pointed
+from ebformer.prior import ConjugatePrior, Prior
 from ebformer.rule import Rule
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, first_few
@@ -26,6 +26,8 @@ NAMES = re.compile(
 """What columns are called that name units."""
 FEW = 30
 """A group with fewer rows than this says little about its own prior."""
+LEAST_SHARE, MANY_AT_NULL = 0.005, 0.3
+"""Shares of effects at the null that are worth a word, and that a method without any there is wrong about."""
 
 
 def remarks(fit: Fit, observations: Observations, method: Estimator) -> list[str]:
@@ -134,26 +136,42 @@ def about_rules(fit: Fit, group_column: str | None) -> list[str]:
 def _one_theta(rule: Rule) -> str:
     """What a prior of one point means."""
     words, other = rule.channel.words, default_method(rule.channel)
-    advice = "" if other == rule.method else f"; take intervals from {other}"
+    advice = "" if other == rule.method else f"; take intervals and probabilities from {other} or full-bayes"
     return (
         f"{rule.method} cannot tell the {words.thetas} of these units apart, since their {words.xs} vary no more than "
         f"those of one {words.theta}: all get one estimate and intervals without width{advice}"
     )
 
 
-def about_null(fit: Fit, wanted: Wanted) -> list[str]:
-    """How many effects are taken to be exactly the null, where there is evidence of any (`point_null`)."""
-    if "apart" not in wanted.bars:
-        return []
-    words, null = fit.columns.channel.words, wanted.bar("apart")
+def about_null(fit: Fit, observations: Observations, wanted: Wanted) -> list[str]:
+    """What share of effects every answer takes to be exactly the null, where one is stated."""
     found: dict[str, list[str | None]] = {}
-    for name, rule in fit.rules.items():
-        if rule.prior is not None and rule.tally is not None:
-            share = point_null(rule.prior, rule.tally, rule.look, null).share
-            if share > 0:
-                told = f"about {100 * share:.0f} % of the {words.thetas} seem to be exactly {wanted.null}"
-                found.setdefault(f"{told}: lfsr counts these as errors", []).append(name)
+    for name, rule in _with_null(fit, observations, wanted):
+        prior = pointed(rule, wanted.bar("apart")).prior
+        share = float(prior.weights[prior.atoms == wanted.bar("apart")].sum()) if isinstance(prior, Prior) else 0.0
+        if share >= LEAST_SHARE:
+            told = f"about {100 * share:.0f} % of the {rule.channel.words.thetas} are taken to be exactly {wanted.null}"
+            found.setdefault(f"{told}, by estimates and intervals as well as by lfsr", []).append(name)
     return with_groups(found, fit.columns.group)
+
+
+def about_no_room(fit: Fit, observations: Observations, wanted: Wanted) -> list[str]:
+    """Where many effects seem to be exactly the null, and the method assumes that none is."""
+    found: dict[str, list[str | None]] = {}
+    for name, rule in _with_null(fit, observations, wanted):
+        if isinstance(rule.prior, ConjugatePrior) and rule.tally is not None:
+            share = float(np.prod(evidence(rule.tally, wanted.bar("apart"))))
+            if share >= MANY_AT_NULL:
+                seem = f"about {share:.0%} of the {rule.channel.words.thetas} seem to be exactly {wanted.null}"
+                advice = f"{rule.method} assumes that none is, so its lfsr is too small: use priorformer"
+                found.setdefault(f"{seem}, and {advice}", []).append(name)
+    return with_groups(found, fit.columns.group)
+
+
+def _with_null(fit: Fit, observations: Observations, wanted: Wanted) -> list[tuple[str | None, Rule]]:
+    """The rules of groups where a null was stated, and answers may have a point there."""
+    moved = observations.expected is not None or observations.history is not None
+    return [] if "apart" not in wanted.bars or moved else list(fit.rules.items())
 
 
 def with_groups(sentences: Mapping[str, Sequence[str | None]], group_column: str | None) -> list[str]:

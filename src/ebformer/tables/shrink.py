@@ -22,7 +22,7 @@ from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import NOTE, Fit, fit_table
 from ebformer.tables.histories import Histories, last_looks
 from ebformer.tables.observations import Distinct, Observations, Source, check_rows, observe, units_of
-from ebformer.tables.remarks import about_bins, about_drift, about_null, about_repeats, remarks
+from ebformer.tables.remarks import about_bins, about_drift, about_no_room, about_null, about_repeats, remarks
 
 MANY_GROUPS = 50
 """More groups than this, each with fewer than two rows, are hardly meant."""
@@ -61,7 +61,7 @@ class Shrunken:
         moved = [] if self.learnt is None else self.learnt.sentences(channel)
         asked = self.fit.asked_for(settled)
         told = [answer.sentence(settled, channel) for answer in asked if not answer.in_theta]
-        return moved + told + about_null(self.fit, settled)
+        return moved + told + about_null(self.fit, self.observations, settled)
 
     @property
     def model_check(self) -> list[str]:
@@ -145,6 +145,7 @@ def shrink_table(
         checks = {} if fit is method else check_fit(fit, observations, np.random.default_rng(0))
         said = about_bins(fit, observations) if isinstance(method, Fit) else remarks(fit, observations, method)
         said = repeats + about_drift(None if learnt else wanted.moving, given) + said
+        said += about_no_room(fit, observations, fit.settled(wanted))
     with watch("Answering"):  # ranks of thousands of units take their time
         answers = fit.answers(observations, wanted, histories)
     shown = observations.keys
