@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from fuzz.arrays import observations, run_arrays
 from fuzz.files import CUT, EDITS, command_lines, files, run_command_line, run_file
 from fuzz.frames import frames, run_frames
+from fuzz.readers import any_bytes, run_reader
 from fuzz.saved import JSON_EDITS, run_drift, run_fit, run_rule, run_weights
 
 
@@ -36,4 +37,5 @@ DOORS = {
     "saved fits": Door(SAVED, run_fit),
     "saved drifts": Door(SAVED, run_drift),
     "weights": Door(st.fixed_dictionaries({"edits": EDITS, "cut": CUT, "header": st.booleans()}), run_weights),
+    "raw bytes": Door(any_bytes(), run_reader),
 }

@@ -46,8 +46,16 @@ def edited(content: bytes, edits: list[list[int]], cut: int | None) -> bytes:
     return bytes(changed if cut is None else changed[: cut % len(changed)])
 
 
+ASKED_OF_FILES = {
+    "rates": ["estimate", "--count", "goals", "--exposure", "games", "--method", "gamma", "-o", "out.csv"],
+    "whatever": ["estimate", "--method", "gamma", "-o", "out.csv"],
+    "drift": ["drift", "--before", "goals", "--after", "goals", "--method", "gamma", "-o", "out.json"],
+}
+
+
 def files(*kinds: str) -> st.SearchStrategy[Any]:
-    return st.fixed_dictionaries({"kind": st.sampled_from(kinds), "edits": EDITS, "cut": CUT, "named": st.booleans()})
+    asked = st.sampled_from(["rates", "rates", "whatever", "whatever", "drift"])
+    return st.fixed_dictionaries({"kind": st.sampled_from(kinds), "edits": EDITS, "cut": CUT, "asked": asked})
 
 
 def run_file(case: dict[str, Any]) -> None:
@@ -55,8 +63,8 @@ def run_file(case: dict[str, Any]) -> None:
         ending = "csv" if case["kind"] == "semicolons" else case["kind"]
         given = Path(folder) / f"in.{ending}"
         given.write_bytes(edited(good_file(case["kind"]), case["edits"], case["cut"]))
-        named = ["--count", "goals", "--exposure", "games"] if case["named"] else []
-        command("estimate", given, *named, "--method", "gamma", "-o", Path(folder) / "out.csv", folder=Path(folder))
+        name, *options = ASKED_OF_FILES[case["asked"]]
+        command(name, given.name, *options, folder=Path(folder))
 
 
 def command(*arguments: Any, folder: Path) -> None:

@@ -50,6 +50,8 @@ def command(
     for path in (output, figure):
         if path is not None:
             check_folder(path)
+    if figure is not None:
+        options.check_picture(figure)
     named = {name: column for name, column in known.items() if column is not None}
     words = sorted({name.partition("_")[0] for name in named})
     if len(words) > 1:
@@ -75,5 +77,6 @@ def command(
         options.say(f"wrote {output}")
     if figure is not None:
         from ebformer.report.drift_figure import moves
+        from ebformer.report.style import write_figure
 
-        moves(drift, looks, method).savefig(figure)
+        write_figure(moves(drift, looks, method), figure)
