@@ -108,7 +108,7 @@ class Fit:
 
     def asked_for(self, wanted: Wanted) -> list[Answer]:
         """The answers to what is wanted, once it is `settled`."""
-        found = asked_for(wanted, all(rule.prior is not None for rule in self.rules.values()))
+        found = asked_for(wanted, all(rule.prior is not None for rule, _ in self.shared))
         return found if self.expectation is None else [EXPECTED, *found]
 
     def answers(
@@ -229,7 +229,7 @@ class Fit:
     def unanswered(self, observations: Observations) -> NDArray[np.bool_]:
         """Which observations [u] tell nothing, such as those of no exposure, where the method has no prior."""
         blank = observations.columns.channel.blank(observations.x, observations.known)
-        return np.asarray(blank) & any(rule.prior is None for rule in self.rules.values())
+        return np.asarray(blank) & any(rule.prior is None for rule, _ in self.shared)
 
     def beyond(self, observations: Observations) -> NDArray[np.bool_]:
         """Which observations [u] lie so `FAR` outside of all thetas of their prior that none explains them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -106,13 +106,26 @@ def about_bins(fit: Fit, observations: Observations) -> list[str]:
 
 def about_rules(fit: Fit, group_column: str | None) -> list[str]:
     """Where a method did not converge, or found no difference between units."""
-    doubts: dict[str, list[str | None]] = {}
+    return with_groups(_said_of_rules(fit, _doubts), group_column)
+
+
+def _said_of_rules(fit: Fit, tell: Callable[[Rule], list[str]]) -> dict[str, list[str | None]]:
+    """What there is to tell about rules, and the groups it is about; a rule that groups share is asked once."""
+    told = {id(rule): tell(rule) for rule, _ in fit.shared}
+    said: dict[str, list[str | None]] = {}
     for name, rule in fit.rules.items():
-        if rule.convergence is not None and not rule.convergence.reached:
-            doubts.setdefault(f"{rule.method} {rule.convergence}", []).append(name)
-        if isinstance(rule.prior, Prior) and len(rule.prior) == 1:
-            doubts.setdefault(_one_theta(rule), []).append(name)
-    return with_groups(doubts, group_column)
+        for sentence in told[id(rule)]:
+            said.setdefault(sentence, []).append(name)
+    return said
+
+
+def _doubts(rule: Rule) -> list[str]:
+    found = []
+    if rule.convergence is not None and not rule.convergence.reached:
+        found.append(f"{rule.method} {rule.convergence}")
+    if isinstance(rule.prior, Prior) and len(rule.prior) == 1:
+        found.append(_one_theta(rule))
+    return found
 
 
 def _one_theta(rule: Rule) -> str:
@@ -130,14 +143,15 @@ def about_null(fit: Fit, wanted: Wanted) -> list[str]:
     if "apart" not in wanted.bars:
         return []
     words, null = fit.columns.channel.words, wanted.bar("apart")
-    found: dict[str, list[str | None]] = {}
-    for name, rule in fit.rules.items():
-        if rule.prior is not None and rule.tally is not None:
-            share = point_null(rule.prior, rule.tally, rule.look, null).share
-            if share > 0:
-                told = f"about {share:.0%} of the {words.thetas} seem to be exactly {wanted.null}"
-                found.setdefault(f"{told}: lfsr counts these as errors", []).append(name)
-    return with_groups(found, fit.columns.group)
+
+    def told(rule: Rule) -> list[str]:
+        if rule.prior is None or rule.tally is None:
+            return []
+        share = point_null(rule.prior, rule.tally, rule.look, null).share
+        about = f"about {share:.0%} of the {words.thetas} seem to be exactly {wanted.null}"
+        return [f"{about}: lfsr counts these as errors"] if share > 0 else []
+
+    return with_groups(_said_of_rules(fit, told), fit.columns.group)
 
 
 def with_groups(sentences: Mapping[str, Sequence[str | None]], group_column: str | None) -> list[str]:
