@@ -27,6 +27,7 @@ test: .venv/test
 
 fuzz: .venv/test
 	PYTHONPATH=tests $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES)
+	PYTHONPATH=tests $(BIN)/python tests/fuzz/guided.py --minutes $(MINUTES)
 
 site: export NO_MKDOCS_2_WARNING = 1
 site: .venv/site

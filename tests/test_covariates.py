@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -282,3 +283,13 @@ def test_one_covariate_that_tells_nothing_is_spoken_of_as_one():
     assert str(eb.fit(table, "x", covariates=["shirt"]).expectation) == (
         "the covariate shirt tells no more than chance would"
     )
+
+
+def test_a_regression_of_no_covariates_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("x,a\n1,2\n3,4\n")
+    for kind in ("trees", "linear"):
+        done = ebformer("estimate", "in.csv", "--count", "x", "--regression", kind, "-o", "out.csv", folder=tmp_path)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert f"regression is {kind}, and no covariates are named" in done.stderr
+    with pytest.raises(InputError, match="no covariates are named"):
+        eb.fit(pl.DataFrame({"x": [1, 3]}), "x", regression="linear")

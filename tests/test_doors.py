@@ -59,7 +59,7 @@ def test_another_keyword_is_refused_with_the_right_one() -> None:
         eb.Tally.of([1, 5], trials=4)
     with pytest.raises(eb.InputError, match=r"se\[0\] is -1: give positive numbers"):
         eb.Tally.of([0.3], se=-1.0)
-    with pytest.raises(eb.InputError, match="give its se as future="):
+    with pytest.raises(eb.InputError, match="give its se as future"):
         eb.estimator("normal")(eb.Tally.of([0.3, 4.0], se=1.0)).predict(0.0)
 
 

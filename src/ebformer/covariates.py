@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -41,6 +41,15 @@ class Covariates:
 
     names: tuple[str, ...]
     regression: Kind = "trees"
+
+    @classmethod
+    def named(cls, names: Sequence[str] | None, regression: Kind | None) -> Covariates | None:
+        """Those of these names, where some are named; a kind of regression without any is refused."""
+        if names is not None:
+            return cls(tuple(names), regression or "trees")
+        if regression is not None:
+            raise InputError(f"regression is {regression}, and no covariates are named: name some, or leave it out")
+        return None
 
     def __post_init__(self) -> None:
         if self.regression not in get_args(Kind):

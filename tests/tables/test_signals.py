@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas
 import polars
 import pytest
 from scipy.optimize import minimize
@@ -48,6 +49,20 @@ def test_pairs_keep_the_names_they_came_with() -> None:
     again = numbered.sort("drug", "event")
     assert again["event"].equals(by_name["event"])
     assert again["EBGM"].to_numpy() == pytest.approx(by_name["EBGM"].to_numpy())
+
+
+def test_the_order_of_rows_changes_no_bit() -> None:
+    rng, n = np.random.default_rng(0), 5000
+    frame = polars.DataFrame({"drug": np.arange(n), "event": rng.integers(0, 36, n), "n": rng.poisson(3, n)})
+    shuffled = frame.sample(fraction=1.0, shuffle=True, seed=1)
+    once, again = (eb.signals(each, "drug", "event", "n") for each in (frame, shuffled))
+    assert once.equals(again)
+
+
+def test_labels_of_several_types_are_refused() -> None:
+    frame = pandas.DataFrame({"drug": [True, 8], "event": ["x", "y"], "n": [8, 7]})
+    with pytest.raises(InputError, match="'drug' holds entries of types bool and int"):
+        eb.signals(frame, "drug", "event", "n")
 
 
 def test_zeros_need_no_rows() -> None:

@@ -71,7 +71,7 @@ def future_known(channel: Channel, future: ArrayLike | None, shape: tuple[int, .
     given = channel.usual_future if future is None else future
     if given is None:
         raise InputError(
-            f"say how precisely the next {channel.words.x} is measured: give its {channel.keyword} as future="
+            f"say how precisely the next {channel.words.x} is measured: give its {channel.keyword} as future"
         )
     if np.ma.is_masked(given):
         raise InputError(f"the future {channel.keyword} has masked entries: leave such units out first")

@@ -62,6 +62,8 @@ def command(
     for path in (output, figure):
         if path is not None:
             check_folder(path)
+    if figure is not None:
+        options.check_picture(figure)
     named = {name: column for name, column in known.items() if column is not None}
     words = sorted({name.partition("_")[0] for name in named})
     if len(words) > 1:
@@ -84,8 +86,9 @@ def command(
         options.say(f"wrote {output}")
     if figure is not None:
         from ebformer.report.drift_figure import moves
+        from ebformer.report.style import write_figure
 
-        moves(drift, looks, method).savefig(figure)
+        write_figure(moves(drift, looks, method), figure)
 
 
 def _side_by_side(

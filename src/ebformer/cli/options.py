@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from ebformer.tables.files import TableFile
 
 Command = Callable[..., Any]
+PICTURES = (".png", ".svg", ".pdf")
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class NamedColumns:
     look: str | None = None
     missing: Missing = "error"
     covariates: str | None = None
-    regression: Kind = "trees"
+    regression: Kind | None = None
 
     def or_those_of(self, columns: Columns) -> NamedColumns:
         """These, and where nothing is named the columns of a fit."""
@@ -66,7 +69,7 @@ class NamedColumns:
                 raise InputError(NO_ROWS)
             count = only_count_column(candidates, file.table.names)
             say(f"reading counts from column {count!r}")
-        told = None if self.covariates is None else Covariates(tuple(comma_separated(self.covariates)), self.regression)
+        told = Covariates.named(self.covariates and comma_separated(self.covariates), self.regression)
         columns = Columns.named(count, self.effect, self.group, self.unit, self.look, told, zeros=self.zeros, **words)
         named = [columns.role(role) for role in columns.roles] + [future if isinstance(future, str) else None]
         check_unambiguous(named, file.header)
@@ -212,9 +215,7 @@ covariates = _options(
     click.option(
         "--regression",
         type=click.Choice(["trees", "linear"]),
-        default="trees",
-        show_default=True,
-        help="How covariates tell: by boosted trees and a line, or by a line alone.",
+        help="How covariates tell: by boosted trees and a line, or by a line alone.  [default: trees]",
     ),
 )
 """--covariates and --regression, of `named`."""
@@ -317,6 +318,15 @@ def pairs_in(path: str | None) -> list[tuple[str, str]] | None:
         if len(opened.header) < 2:
             raise InputError(f"{path} has one column: give pairs of neighbours in two")
         return [(str(a), str(b)) for a, b, *_ in opened.table.rows.fetchall()]
+
+
+def check_picture(path: str | os.PathLike[str]) -> None:
+    """Complain now, not after the work, about a picture in a format that there is not."""
+    from ebformer.errors import InputError
+
+    ending = Path(path).suffix
+    if ending.lower() not in PICTURES:
+        raise InputError(f"{path} ends in {ending or 'no suffix'}: name a {', '.join(PICTURES)} file")
 
 
 def comma_separated(text: str) -> list[str]:

@@ -84,7 +84,7 @@ class Estimator(ABC):
             return self.fit_without_zeros(tally)
         if channel.name not in self.channels:
             raise ChannelError(
-                f"{self.name} cannot fit {channel.words.xs} with {channel.keyword}=; {_methods_that_can(channel)}"
+                f"{self.name} cannot fit {channel.words.xs} with {channel.words.knowns}; {_methods_that_can(channel)}"
             )
         if common is None and not self.unequal_known:
             raise KnownError(

@@ -70,7 +70,7 @@ def headings(reader: Reader, units: Units, with_others: bool) -> list[Heading]:
         "lfsr": f"the probability that the {words.theta} is not on the side on which it seems to be",
         "expected_rank": "the expected rank, 1 is the highest",
         "grade": "units of one grade cannot be told apart",
-        "p_top": f"the probability of being among the {wanted.top} highest",
+        "p_top": f"the probability of being {wanted.leading}",
     }
     for name, title in titles.items():
         if name in answers:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -14,6 +16,7 @@ from cycler import cycler
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from ebformer.atomic import replacing
 from ebformer.estimators.catalogue import CATALOGUE
 
 INK = "#1f2328"
@@ -134,6 +137,12 @@ def inline_svg(figure: Figure, label: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     quoted = label.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     return svg.replace("<svg ", f'<svg role="img" aria-label="{quoted}" ', 1)
+
+
+def write_figure(figure: Figure, path: str | os.PathLike[str], dpi: float | str = "figure") -> None:
+    """Write the figure in the format that the ending asks for, whole or not at all."""
+    with replacing(path) as partial:
+        figure.savefig(partial, format=Path(path).suffix.lstrip(".").lower(), dpi=dpi)
 
 
 def small_png(figure: Figure) -> bytes:

@@ -84,6 +84,11 @@ class Wanted:
         """What will be known about the next observation of all units alike, if anything."""
         return None if isinstance(self.future, str) else self.future
 
+    @property
+    def leading(self) -> str:
+        """What a unit of the top list is, in words."""
+        return "the highest" if self.top == 1 else f"among the {self.top:,} highest"
+
     def ahead(self, words: Words) -> str:
         """What will be known about the next observation, in words."""
         if isinstance(self.future, str):
@@ -297,7 +302,7 @@ ANSWERS = (
     Answer(
         ("expected_rank", "p_top", "grade"),
         lambda wanted: wanted.top is not None,
-        "the expected rank, 1 for the highest {words.theta}, the probability of being among the {wanted.top} highest, "
+        "the expected rank, 1 for the highest {words.theta}, the probability of being {wanted.leading}, "
         "and a grade: a new one begins where a unit is behind the first of the grade with probability 0.9",
         all=_ranks,
     ),

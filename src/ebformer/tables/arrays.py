@@ -20,24 +20,23 @@ def read_columns(paths: Iterable[FilePath], columns: Iterable[str]) -> dict[str,
     """Named columns of CSV (also gzipped) or Parquet files, one file after the other, every entry filled in."""
     import duckdb
 
-    from ebformer.tables.files import lock
+    from ebformer.tables.files import check_input, complaints_about, lock
 
     files, wanted = [os.fspath(path) for path in paths], list(columns)
     reader = "read_parquet" if files[0].endswith(".parquet") else "read_csv"
     # The columns are those of the files: from a folder like year=2024 DuckDB would add or replace one.
     options = "union_by_name = true, hive_partitioning = false"
-    try:
-        with duckdb.connect() as connection:
-            lock(connection, files)
-            table = connection.sql(
-                f"SELECT * FROM {reader}(?, {options})", params=[[glob.escape(os.path.abspath(file)) for file in files]]
-            )
-            for column in wanted:
-                if column not in table.columns:
-                    raise InputError(f"{files[0]} has no column {column!r}: it has {', '.join(table.columns)}")
-            found: dict[str, NDArray[Any]] = table.select(", ".join(map(quoted, wanted))).fetchnumpy()
-    except duckdb.Error as error:
-        raise InputError(f"{files[0]} cannot be read as a table: {str(error).splitlines()[0]}") from error
+    for file in files:
+        check_input(file)
+    with complaints_about(files[0]), duckdb.connect() as connection:
+        lock(connection, files)
+        table = connection.sql(
+            f"SELECT * FROM {reader}(?, {options})", params=[[glob.escape(os.path.abspath(file)) for file in files]]
+        )
+        for column in wanted:
+            if column not in table.columns:
+                raise InputError(f"{files[0]} has no column {column!r}: it has {', '.join(table.columns)}")
+        found: dict[str, NDArray[Any]] = table.select(", ".join(map(quoted, wanted))).fetchnumpy()
     if found[wanted[0]].size == 0:
         raise InputError(f"{files[0]} has no rows: give at least one")
     for column, entries in found.items():

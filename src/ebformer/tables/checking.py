@@ -28,12 +28,9 @@ def check_fit(fit: Fit, observations: Observations, rng: np.random.Generator) ->
 
     Where a method's own prior fails, NPMLE tells whether the method or the model fails.
     """
-    checks: dict[str | None, ModelCheck] = {}
     if fit.expectation is not None and fit.columns.channel.name == "binomial":
-        return checks  # units of unlike expectations share no prior that could be checked at once
-    for tally, groups in observations.distinct_tallies:
-        checks |= dict.fromkeys(groups, _check(fit.rules[groups[0]], coarsened(tally), rng))
-    return {name: checks[name] for name in observations.groups[0] if name in checks}
+        return {}  # units of unlike expectations share no prior that could be checked at once
+    return observations.of_groups(lambda tally, group: _check(fit.rules[group], coarsened(tally), rng))
 
 
 def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:

@@ -23,6 +23,7 @@ class EagerTable:
     def __init__(self, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
         self.lazy = isinstance(frame, nw.LazyFrame)
         self.frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+        self._texts: dict[str, NDArray[np.object_]] = {}
 
     @property
     def names(self) -> list[str]:
@@ -163,11 +164,12 @@ class EagerTable:
 
     def texts(self, name: str) -> NDArray[np.object_]:
         """The entries of a column as text, None where one is missing: the names of groups and units."""
-        column = self.frame[name]
-        texts = np.empty(len(column), dtype=object)
-        entries = zip(map(str, column.to_list()), column.is_null().to_list(), strict=True)
-        texts[:] = [None if missing or means_missing(text, MISSING_GROUPS) else text for text, missing in entries]
-        return texts
+        if name not in self._texts:
+            column = self.frame[name]
+            texts = self._texts[name] = np.empty(len(column), dtype=object)
+            entries = zip(map(str, column.to_list()), column.is_null().to_list(), strict=True)
+            texts[:] = [None if missing or means_missing(text, MISSING_GROUPS) else text for text, missing in entries]
+        return self._texts[name]
 
 
 def _number(entry: Any) -> float:

@@ -149,18 +149,25 @@ def open_table(path: str, output: str = "-") -> Iterator[TableFile]:
             # Rows stay on the streaming side of the join, whatever the optimiser thinks of their number.
             connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
             lock(connection, [path], [folder] if output == "-" else [folder, os.path.dirname(os.path.realpath(output))])
-            try:
+            with complaints_about(name):
                 yield _opened(connection, os.path.abspath(path), name, folder)
-            except duckdb.IOException as error:
-                raise InputError(f"{name}: {first_line(error)}") from error
-            except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
-                raise InputError(about_bad_rows(name, str(error))) from error
-            except EbformerError:
-                raise
-            except (RuntimeError, duckdb.Error, UnicodeDecodeError) as error:  # by version and by what is damaged
-                if "interrupt" in str(error).lower():  # what DuckDB makes of Ctrl-C
-                    raise KeyboardInterrupt from error
-                raise InputError(f"{name} cannot be read, it seems to be damaged: {first_line(error)}") from error
+
+
+@contextmanager
+def complaints_about(name: str) -> Iterator[None]:
+    """What DuckDB raises as it reads a file becomes a sentence that names it."""
+    try:
+        yield
+    except duckdb.IOException as error:
+        raise InputError(f"{name}: {first_line(error)}") from error
+    except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
+        raise InputError(about_bad_rows(name, str(error))) from error
+    except EbformerError:
+        raise
+    except (RuntimeError, duckdb.Error, UnicodeDecodeError) as error:  # by version and by what is damaged
+        if "interrupt" in str(error).lower():  # what DuckDB makes of Ctrl-C
+            raise KeyboardInterrupt from error
+        raise InputError(f"{name} cannot be read, it seems to be damaged: {first_line(error)}") from error
 
 
 def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[str], folders: Sequence[str] = ()) -> None:

@@ -109,7 +109,7 @@ class Fit:
 
     def asked_for(self, wanted: Wanted) -> list[Answer]:
         """The answers to what is wanted, once it is `settled`."""
-        found = asked_for(wanted, all(rule.prior is not None for rule in self.rules.values()))
+        found = asked_for(wanted, all(rule.prior is not None for rule, _ in self.shared))
         return found if self.expectation is None else [EXPECTED, *found]
 
     def answers(
@@ -178,8 +178,10 @@ class Fit:
 
     def unknown(self, observations: Observations) -> list[str | None]:
         """The groups of these observations that were not fitted."""
-        names = observations.groups[0]
-        if list(self.rules) == [None] != names:
+        names, fitted = observations.groups[0], list(self.rules)
+        if fitted == names:
+            return []
+        if fitted == [None]:
             raise InputError(
                 f"the fit has no groups, so it cannot tell those of column {observations.columns.group!r} apart: "
                 "name no group, or fit with groups"
@@ -192,14 +194,17 @@ class Fit:
         Where a null is `wanted`, once it is settled, rules have a point there: all answers come from one prior.
         """
         rules = [rule for rule, _ in self.shared]
-        number = {name: i for i, (_, names) in enumerate(self.shared) for name in names}
+        number = {id(rule): i for i, rule in enumerate(rules)}
         names, group = observations.groups
+        answering = list(self.rules.values())
         if new := self.unknown(observations):
             if self.pooled is None:
                 raise self.about_unknown(new)
-            number |= dict.fromkeys(new, len(rules))
+            number[id(self.pooled)] = len(rules)
             rules.append(self.pooled)
-        rule = np.array([number[name] for name in names], dtype=np.intp)[group]
+        if names != list(self.rules):
+            answering = [self.rules.get(name) or rules[-1] for name in names]
+        rule = np.array([number[id(each)] for each in answering], dtype=np.intp)[group]
         if (told := observations.expected) is not None:  # units of which the same is expected have a prior of their own
             kinds, among = distinct_rows(rule, told)
             rules = [shifted(rules[rule[i]], float(told[i])) for i in kinds.tolist()]
@@ -236,7 +241,7 @@ class Fit:
     def unanswered(self, observations: Observations) -> NDArray[np.bool_]:
         """Which observations [u] tell nothing, such as those of no exposure, where the method has no prior."""
         blank = observations.columns.channel.blank(observations.x, observations.known)
-        return np.asarray(blank) & any(rule.prior is None for rule in self.rules.values())
+        return np.asarray(blank) & any(rule.prior is None for rule, _ in self.shared)
 
     def beyond(self, observations: Observations) -> NDArray[np.bool_]:
         """Which observations [u] lie so `FAR` outside of all thetas of their prior that none explains them."""
@@ -349,11 +354,8 @@ def fit_table(
         return _pooled(columns, alone, method, neighbours, expectation)
     if pool:
         return _pooled(columns, observations.distinct_tallies, method, None, expectation)
-    rules: dict[str | None, Rule] = {}
-    for tally, groups in observations.distinct_tallies:
-        rules |= dict.fromkeys(groups, method(coarsened(tally)))
-    of_groups = {name: rules[name] for name in observations.groups[0] if name in rules}
-    return Fit(columns, of_groups, method, expectation=expectation)
+    rules = observations.of_groups(lambda tally, _: method(coarsened(tally)))
+    return Fit(columns, rules, method, expectation=expectation)
 
 
 def _check_method_of_proportions(method: Callable[[Tally], Rule]) -> None:

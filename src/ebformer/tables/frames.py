@@ -61,7 +61,7 @@ def shrink(
     per: float | None = None,
     drift: Drift | str | None = None,
     covariates: Sequence[str] | None = None,
-    regression: Kind = "trees",
+    regression: Kind | None = None,
     missing: Missing = "error",
 ) -> Frame:
     """The same table with the columns `estimate`, `lower` and `upper`, and more where asked for.
@@ -125,7 +125,7 @@ def fit(
     unit: str | None = None,
     method: str | Estimator | None = None,
     covariates: Sequence[str] | None = None,
-    regression: Kind = "trees",
+    regression: Kind | None = None,
     missing: Missing = "error",
 ) -> Fit:
     """What `shrink` learns from a table, to score other rows with: `fit.apply(frame)`, today or after `fit.save(path)`.
@@ -146,10 +146,10 @@ def fit(
     return fit_table(observe(source, read, missing), chosen, pool, near, columns, expectation)
 
 
-def _covariates(names: Sequence[str] | None, regression: Kind) -> Covariates | None:
+def _covariates(names: Sequence[str] | None, regression: Kind | None) -> Covariates | None:
     if isinstance(names, str):
         raise InputError(f"covariates is {names!r}: give a list of columns, such as [{names!r}]")
-    return None if names is None else Covariates(tuple(names), regression)
+    return Covariates.named(names, regression)
 
 
 def _pairs(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from ebformer.tables.entries import Offender, complaint, reason
 from ebformer.tables.keys import defects, future_key, keys, unkeyed, unkeyed_future
 from ebformer.tally import Tally
 
+T = TypeVar("T")
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -203,13 +204,28 @@ class Observations:
         number = {name: i for i, name in enumerate(names)}
         return names, np.fromiter(map(number.__getitem__, texts), dtype=np.intp, count=len(texts))
 
-    @cached_property
+    @property
     def distinct_tallies(self) -> list[tuple[Tally, list[str | None]]]:
         """Each tally once, and the groups that showed it: many small groups look the same and need one fit.
 
         A group of which nothing was seen, such as one without any trials, has none.
         """
-        names, group = self.groups
+        names = self.groups[0]
+        return [(tally, [names[i] for i in members]) for tally, members in self._alike]
+
+    def of_groups(self, make: Callable[[Tally, str | None], T]) -> dict[str | None, T]:
+        """What is made of each distinct tally and one of its groups, for every group, sorted by name."""
+        names = self.groups[0]
+        made, which = [], np.full(len(names), -1)
+        for tally, members in self._alike:
+            which[members] = len(made)
+            made.append(make(tally, names[members[0]]))
+        return {name: made[i] for name, i in zip(names, which.tolist(), strict=True) if i >= 0}
+
+    @cached_property
+    def _alike(self) -> list[tuple[Tally, list[int]]]:
+        """The distinct tallies and the numbers of their groups."""
+        group = self.groups[1]
         told = () if self.expected is None else (self.expected,)
         order = np.lexsort((*told, self.keys.known, self.keys.x, group))
         _, observation = distinct_rows(self.keys.x, self.keys.known, self.keys.rows, *told)
@@ -221,8 +237,10 @@ class Observations:
         for members in same.values():
             at = order[ends[members[0]] : ends[members[0] + 1]]
             if not bool(np.all(self.columns.channel.blank(self.x[at], self.known[at]))):
-                found.append((self.tally(at), [names[i] for i in members]))
-        return found or [(self.tally(), names)]  # which says what is wrong where nothing was seen at all
+                found.append((self.tally(at), members))
+        return found or [
+            (self.tally(), list(range(len(self.groups[0]))))
+        ]  # which says what is wrong where nothing was seen at all
 
     def tally(self, at: NDArray[Any] | slice = slice(None)) -> Tally:
         """The tally of all observations, or of those at these places; with covariates, of deviations from expected."""
@@ -233,8 +251,7 @@ class Observations:
 
     def tallies(self) -> dict[str | None, Tally]:
         """One tally per group of which something was seen, sorted by name."""
-        found = {name: tally for tally, names in self.distinct_tallies for name in names}
-        return {name: found[name] for name in self.groups[0] if name in found}
+        return self.of_groups(lambda tally, _: tally)
 
 
 def observe(source: Source, columns: Columns, missing: Missing = "error") -> Observations:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -124,13 +124,26 @@ def about_bins(fit: Fit, observations: Observations) -> list[str]:
 
 def about_rules(fit: Fit, group_column: str | None) -> list[str]:
     """Where a method did not converge, or found no difference between units."""
-    doubts: dict[str, list[str | None]] = {}
+    return with_groups(_said_of_rules(fit, _doubts), group_column)
+
+
+def _said_of_rules(fit: Fit, tell: Callable[[Rule], list[str]]) -> dict[str, list[str | None]]:
+    """What there is to tell about rules, and the groups it is about; a rule that groups share is asked once."""
+    told = {id(rule): tell(rule) for rule, _ in fit.shared}
+    said: dict[str, list[str | None]] = {}
     for name, rule in fit.rules.items():
-        if rule.convergence is not None and not rule.convergence.reached:
-            doubts.setdefault(f"{rule.method} {rule.convergence}", []).append(name)
-        if isinstance(rule.prior, Prior) and len(rule.prior) == 1:
-            doubts.setdefault(_one_theta(rule), []).append(name)
-    return with_groups(doubts, group_column)
+        for sentence in told[id(rule)]:
+            said.setdefault(sentence, []).append(name)
+    return said
+
+
+def _doubts(rule: Rule) -> list[str]:
+    found = []
+    if rule.convergence is not None and not rule.convergence.reached:
+        found.append(f"{rule.method} {rule.convergence}")
+    if isinstance(rule.prior, Prior) and len(rule.prior) == 1:
+        found.append(_one_theta(rule))
+    return found
 
 
 def _one_theta(rule: Rule) -> str:
@@ -145,33 +158,36 @@ def _one_theta(rule: Rule) -> str:
 
 def about_null(fit: Fit, observations: Observations, wanted: Wanted) -> list[str]:
     """What share of effects every answer takes to be exactly the null, where one is stated."""
-    found: dict[str, list[str | None]] = {}
-    for name, rule in _with_null(fit, observations, wanted):
+
+    def told(rule: Rule) -> list[str]:
         prior = pointed(rule, wanted.bar("apart")).prior
         share = float(prior.weights[prior.atoms == wanted.bar("apart")].sum()) if isinstance(prior, Prior) else 0.0
-        if share >= LEAST_SHARE:
-            told = f"about {100 * share:.0f} % of the {rule.channel.words.thetas} are taken to be exactly {wanted.null}"
-            found.setdefault(f"{told}, by estimates and intervals as well as by lfsr", []).append(name)
-    return with_groups(found, fit.columns.group)
+        about = f"about {100 * share:.0f} % of the {rule.channel.words.thetas} are taken to be exactly {wanted.null}"
+        return [f"{about}, by estimates and intervals as well as by lfsr"] if share >= LEAST_SHARE else []
+
+    return _said_of_null(fit, observations, wanted, told)
 
 
 def about_no_room(fit: Fit, observations: Observations, wanted: Wanted) -> list[str]:
     """Where many effects seem to be exactly the null, and the method assumes that none is."""
-    found: dict[str, list[str | None]] = {}
-    for name, rule in _with_null(fit, observations, wanted):
-        if isinstance(rule.prior, ConjugatePrior) and rule.tally is not None:
-            share = float(np.prod(evidence(rule.tally, wanted.bar("apart"))))
-            if share >= MANY_AT_NULL:
-                seem = f"about {share:.0%} of the {rule.channel.words.thetas} seem to be exactly {wanted.null}"
-                advice = f"{rule.method} assumes that none is, so its lfsr is too small: use priorformer"
-                found.setdefault(f"{seem}, and {advice}", []).append(name)
-    return with_groups(found, fit.columns.group)
+
+    def told(rule: Rule) -> list[str]:
+        if not isinstance(rule.prior, ConjugatePrior) or rule.tally is None:
+            return []
+        share = float(np.prod(evidence(rule.tally, wanted.bar("apart"))))
+        seem = f"about {100 * share:.0f} % of the {rule.channel.words.thetas} seem to be exactly {wanted.null}"
+        advice = f"{rule.method} assumes that none is, so its lfsr is too small: use priorformer"
+        return [f"{seem}, and {advice}"] if share >= MANY_AT_NULL else []
+
+    return _said_of_null(fit, observations, wanted, told)
 
 
-def _with_null(fit: Fit, observations: Observations, wanted: Wanted) -> list[tuple[str | None, Rule]]:
-    """The rules of groups where a null was stated, and answers may have a point there."""
+def _said_of_null(fit: Fit, observations: Observations, wanted: Wanted, tell: Callable[[Rule], list[str]]) -> list[str]:
+    """What there is to tell about rules where a null was stated, and answers may have a point there."""
     moved = observations.expected is not None or observations.history is not None
-    return [] if "apart" not in wanted.bars or moved else list(fit.rules.items())
+    if "apart" not in wanted.bars or moved:
+        return []
+    return with_groups(_said_of_rules(fit, tell), fit.columns.group)
 
 
 def with_groups(sentences: Mapping[str, Sequence[str | None]], group_column: str | None) -> list[str]:

@@ -97,7 +97,7 @@ def shrink_table(
     [(0, 0.0), (3, 3.0), (3, 3.0)]
     """
     if wanted.drift is not None and wanted.future is None and columns.look is None:
-        raise InputError("a drift is about the next observation: say what will be known about it, as future=")
+        raise InputError("a drift is about the next observation: say what will be known about it, as future")
     columns = replace(columns, future=wanted.future if isinstance(wanted.future, str) else None)
     if isinstance(wanted.drift, str):
         wanted = replace(wanted, drift=Drift.named(wanted.drift, columns.exposed))

@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from ebformer.binning import coarsened
 from ebformer.channels import POISSON
@@ -22,6 +23,7 @@ from ebformer.rule import Rule
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.duck import DuckTable
+from ebformer.tables.files import complaints_about
 from ebformer.tables.fit import Fit
 from ebformer.tables.observations import observe
 from ebformer.tables.shrink import shrink_table
@@ -89,8 +91,8 @@ def signals(
     """
     native = nw.from_native(frame, eager_only=True)
     wanted = [name for name in (row, column, count, stratify, expected) if name is not None]
-    ebformer_reports = {name: native[name].to_numpy() for name in native.columns if name in wanted}
-    with duckdb.connect() as connection:
+    ebformer_reports = {name: _of_one_type(name, native[name].to_numpy()) for name in native.columns if name in wanted}
+    with complaints_about("the table"), duckdb.connect() as connection:
         table = DuckTable(connection.from_query("SELECT * FROM ebformer_reports"))
         del ebformer_reports
         found = find_signals(
@@ -101,6 +103,15 @@ def signals(
         )
         arrays = found.rows.fetchnumpy()
     return nw.from_dict(dict(arrays), backend=native.implementation).to_native()
+
+
+def _of_one_type(name: str, entries: NDArray[Any]) -> NDArray[Any]:
+    """The column, or an `InputError` where text and numbers are mixed in it, which DuckDB does not hold."""
+    if entries.dtype == object:
+        types = {type(entry).__name__ for entry in entries if entry is not None and entry == entry}
+        if len(types) > 1:
+            raise InputError(f"column {name!r} holds entries of types {' and '.join(sorted(types))}: give it one type")
+    return entries
 
 
 def find_signals(
@@ -162,7 +173,10 @@ def _from_margins(table: DuckTable, pairs: Pairs) -> tuple[duckdb.DuckDBPyRelati
         f"JOIN totals ON totals.s = a.s GROUP BY pairs.r, pairs.c"
     )
     cells.create("ebformer_cells")
-    filled = ask(f"SELECT {count} AS n, {EXPECTED} AS e FROM ebformer_cells WHERE {count} > 0").fetchnumpy()
+    # In one order, whatever that of the threads: sums of floats, and so the fit, are the same in every run.
+    filled = ask(
+        f"SELECT {count} AS n, {EXPECTED} AS e FROM ebformer_cells WHERE {count} > 0 ORDER BY ALL"
+    ).fetchnumpy()
     strata = [
         name for (name,) in ask("SELECT s FROM ebformer_reports GROUP BY s HAVING sum(n) > 0 ORDER BY s").fetchall()
     ]

@@ -133,9 +133,10 @@ def command(
     _show(losses, challenger)
     if figures is not None:
         from ebformer.lab.figures.arena_figures import regret_against_n
+        from ebformer.report.style import write_figure
 
         figures.mkdir(parents=True, exist_ok=True)
-        regret_against_n(losses).savefig(figures / "regret_against_n.png")
+        write_figure(regret_against_n(losses), figures / "regret_against_n.png")
     if timing:
         _time(chosen, drawn_from[0], numbers, figures)
 
@@ -254,5 +255,6 @@ def _time(chosen: dict[str, Estimator], world: World, sizes: list[int], figures:
     show(timing_table(timings))
     if figures is not None:
         from ebformer.lab.figures.arena_figures import time_against_n
+        from ebformer.report.style import write_figure
 
-        time_against_n(timings).savefig(figures / "time_against_n.png")
+        write_figure(time_against_n(timings), figures / "time_against_n.png")

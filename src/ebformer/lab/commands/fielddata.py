@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 from ebformer.atomic import replacing
-from ebformer.cli.options import comma_separated
+from ebformer.cli.options import check_picture, comma_separated
 from ebformer.cli.terminal import progress, show
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
@@ -26,7 +26,6 @@ from ebformer.lab.fielddata.summary import ERRORS, against
 from ebformer.lab.figures.fielddata_tables import against_tables, drift_tables, p_value_tables, score_tables
 from ebformer.tables.files import check_folder
 
-PICTURES = (".png", ".svg", ".pdf")
 FILES = click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 
@@ -89,6 +88,7 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
         methods, errors = chosen(estimators), ERRORS if error is None else (error,)
         if figure is not None:
             from ebformer.lab.figures.fielddata_figures import drawn, violins
+            from ebformer.report.style import write_figure
 
             drawn(methods)  # now, not after the work
         holdouts = load(**options)
@@ -129,7 +129,7 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
         for table in printed:
             show(table)
         if figure is not None:
-            violins(scores, *errors).savefig(figure)
+            write_figure(violins(scores, *errors), figure)
 
     scored.__name__, scored.__doc__ = load.__name__, load.__doc__
     scored.__click_params__ = [*scored.__click_params__, *getattr(load, "__click_params__", [])]  # type: ignore[attr-defined]
@@ -313,8 +313,8 @@ def check_outputs(output: Path | None, figure: Path | None, inputs: Sequence[str
             if os.path.realpath(path) in taken:
                 raise InputError(f"cannot write {path}, which is another file of this command: name another output")
             taken.add(os.path.realpath(path))
-    if figure is not None and figure.suffix.lower() not in PICTURES:
-        raise InputError(f"{figure} ends in {figure.suffix or 'no suffix'}: name a {', '.join(PICTURES)} file")
+    if figure is not None:
+        check_picture(figure)
 
 
 def run(holdouts: Sequence[Holdout], methods: Mapping[str, Estimator], jobs: int) -> list[Loss]:

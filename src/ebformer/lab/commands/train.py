@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ebformer.atomic import replacing
 from ebformer.cli.options import comma_separated
 from ebformer.cli.resumable import resumable
 from ebformer.cli.terminal import progress, show
@@ -136,6 +137,7 @@ def _ship(name: str, folder: Path, shelf: Path) -> None:
     from ebformer.lab.figures.network_card import learning_curve, network_card
     from ebformer.lab.pretraining import loop, runs
     from ebformer.lab.worlds import WORLDS
+    from ebformer.report.style import write_figure
 
     shelf.mkdir(parents=True, exist_ok=True)
     weights = runs.ship(folder, shelf / f"{name}.safetensors")
@@ -144,9 +146,10 @@ def _ship(name: str, folder: Path, shelf: Path) -> None:
     rivals = {"mle": find("mle"), "npmle-em": find("npmle-em"), name: run.recipe.estimator(name, weights)}
     losses = Arena(rivals, draw_trials(worlds, CARD_SIZES, CARD_PRIORS, seed=CARD_SEED)).run(workers=1)
     card = network_card(name, weights, run.recipe.summary(), losses)
-    (shelf / f"{name}.md").write_text(card, encoding="utf-8")
+    with replacing(shelf / f"{name}.md") as partial:
+        partial.write_text(card, encoding="utf-8")
     loop.write_log(run.log, shelf / f"{name}.csv")
-    learning_curve(run.log).savefig(shelf / f"{name}.png", dpi=80)
+    write_figure(learning_curve(run.log), shelf / f"{name}.png", dpi=80)
     click.echo(f"{shelf / name}.safetensors, .md, .csv and .png: SHA-256 {weights.sha256}")
 
 
