@@ -98,10 +98,11 @@ def shrink_table(
     """
     if wanted.drift is not None and wanted.future is None and columns.look is None:
         raise InputError("a drift is about the next observation: say what will be known about it, as future=")
+    columns = replace(columns, future=wanted.future if isinstance(wanted.future, str) else None)
     if isinstance(wanted.drift, str):
         wanted = replace(wanted, drift=Drift.named(wanted.drift, columns.exposed))
     wanted.check(columns.channel)
-    given = columns = replace(columns, future=wanted.future if isinstance(wanted.future, str) else None)
+    given = columns
     with watch("Reading"):
         histories: Histories | None = None
         learnt: Drift | None = None
