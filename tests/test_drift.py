@@ -187,6 +187,24 @@ def test_a_drift_says_what_it_was_learnt_from_and_serves_nothing_else(tmp_path: 
     assert counts.predict(3, drift=served).mean > 0  # an old file does not say
 
 
+@pytest.mark.parametrize(
+    ("looks", "method"),
+    [
+        (eb.Looks.of([5] * 40, [5] * 40), "gamma"),
+        (eb.Looks.of([0] * 40, [0] * 40), "gamma"),
+        (eb.Looks.of([9] * 40, [9] * 40, trials=9, future=9), "beta"),
+        (eb.Looks.of([2e-6, -2e-6] * 20, [-1e-6, 1e-6] * 20, se=3e-6, future=3e-6), "normal"),
+    ],
+)
+def test_units_that_do_not_differ_teach_nothing(looks: eb.Looks, method: str) -> None:
+    learnt, typical = eb.Drift.learn(looks, method), eb.Drift.typical(looks.exposed)
+    assert learnt.errors is not None
+    assert typical.errors is not None
+    for name in ("pull", "fade"):
+        assert getattr(learnt, name) == pytest.approx(getattr(typical, name), abs=1e-3)
+        assert learnt.errors[name] == pytest.approx(typical.errors[name], rel=1e-3)
+
+
 def test_what_is_typical_depends_on_whether_playing_time_is_known() -> None:
     pairs = [3, 0, 5], [2, 1, 4]
     learnt = [

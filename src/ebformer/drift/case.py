@@ -59,6 +59,8 @@ class Case:
         """The deviation of the natural parameter between units, as far as it is finite."""
         eta = self.channel.natural(self.prior.atoms)
         finite = np.isfinite(eta)
+        if not finite.any():
+            return 1.0
         weights = self.prior.weights[finite] / self.prior.weights[finite].sum()
         return max(float(np.sqrt(weights @ (eta[finite] - weights @ eta[finite]) ** 2)), 1e-9)
 

@@ -153,8 +153,8 @@ class Drift:
     def kept(self, theta: Floats, centre: float, channel: Channel) -> Floats:
         """E[next | theta] of a unit that does not start afresh, where the mean of all thetas is `centre`."""
         own = np.asarray(theta, dtype=np.float64)
-        if self.fade != 1.0:
-            middle = channel.natural(np.asarray(centre))
+        middle = channel.natural(np.asarray(centre))
+        if self.fade != 1.0 and np.isfinite(middle):  # where the mean is 0 all are
             own = channel.at_natural(middle + self.fade * (channel.natural(own) - middle))
         share = (self.pull - self.renewal) / (1.0 - self.renewal)
         return self.shifted(share * centre + (1.0 - share) * own, channel)

@@ -141,31 +141,29 @@ def _standard_errors(
     spread: Floats,
     bounds: Sequence[tuple[float | None, float | None]],
 ) -> Floats:
-    """Sandwiches: H^-1 (sum of g g' + P + l l') H^-1, slopes g of each pair, bend H of all, P of the typical values.
+    """Sandwiches: H^-1 (sum of g g' + 1 + l l') H^-1, slopes g of each pair and bend H of all, in units of the spread.
 
-    H^-1 l, with l = P (found - typical), is how far these draw what is found. Slopes are summed over looks first, where
-    this gives more: units of one look share the prior that was fitted to it.
+    The 1 is what typical values tell, and H^-1 l, with l = found - typical, is how far these draw what is found. Slopes
+    are summed over looks first, where this gives more: units of one look share the prior that was fitted to it.
     """
-    step = 1e-3 * spread
+    step = 1e-3
     low = np.array([-np.inf if end is None else end for end, _ in bounds])
     high = np.array([np.inf if end is None else end for _, end in bounds])
-    at, moves = np.clip(at, low + 2 * step, high - 2 * step), np.diag(step)
-    slopes = np.stack([(misfit(at + one) - misfit(at - one)) / (2 * one.sum()) for one in moves])
+    moves = np.diag(step * spread)
+    at = np.clip(at, low + 2 * step * spread, high - 2 * step * spread)
+    slopes = np.stack([misfit(at + one) - misfit(at - one) for one in moves]) / (2 * step)
     bend = np.array(
         [
             units @ (misfit(at + a + b) - misfit(at + a - b) - misfit(at - a + b) + misfit(at - a - b))
             for a in moves
             for b in moves
         ]
-    ).reshape(at.size, at.size) / (4 * np.outer(step, step))
-    prior = np.diag(1.0 / spread**2)
-    inverse, lean = np.linalg.pinv(bend + prior), prior @ (at - typical)
-    prior = prior + np.outer(lean, lean)
+    ).reshape(at.size, at.size) / (4 * step**2)
+    lean = (at - typical) / spread
+    inverse, told = np.linalg.pinv(bend + np.eye(at.size)), np.eye(at.size) + np.outer(lean, lean)
     by_look = np.stack([np.bincount(look, units * slope) for slope in slopes])
     by_look -= by_look.mean(axis=1, keepdims=True)
-    of_units, of_looks = (
-        (slopes * units) @ slopes.T,
-        by_look @ by_look.T * by_look.shape[1] / max(by_look.shape[1] - 1, 1),
-    )
-    variances = [np.diag(inverse @ (meat + prior) @ inverse) for meat in (of_units, of_looks)]
-    return np.asarray(np.sqrt(np.maximum(*variances)))
+    of_units = (slopes * units) @ slopes.T
+    of_looks = by_look @ by_look.T * by_look.shape[1] / max(by_look.shape[1] - 1, 1)
+    variances = [np.diag(inverse @ (meat + told) @ inverse) for meat in (of_units, of_looks)]
+    return np.asarray(spread * np.sqrt(np.maximum(*variances)))
