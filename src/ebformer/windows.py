@@ -103,7 +103,7 @@ def learnt_shares(evidence: Floats, times: Floats, before: Floats = BEFORE) -> F
     >>> learnt_shares(np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]), np.ones(3), np.array([0.5, 0.5])).tolist()
     [0.875, 0.125]
     """
-    shares = before / before.sum()
+    shares: Floats = before / before.sum()
     for _ in range(500):
         joint = evidence * shares
         new = (times @ (joint / joint.sum(axis=1, keepdims=True)) + before) / (times.sum() + before.sum())
