@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas
 import polars
@@ -217,3 +218,13 @@ def test_what_cannot_be_used_is_named() -> None:
         eb.signals(frame, "drug", "drug", "n")
     with pytest.raises(InputError, match="components"):
         eb.GammaMixture(0)
+
+
+def test_a_lazy_frame_comes_back_lazy_and_what_is_no_table_is_refused() -> None:
+    frame = reports()
+    found = eb.signals(frame.lazy(), "drug", "event", "n")
+    assert isinstance(found, polars.LazyFrame)
+    assert found.collect().equals(eb.signals(frame, "drug", "event", "n"))
+    for other in (duckdb.connect().sql("SELECT 1 AS n"), [1, 2]):
+        with pytest.raises(InputError, match="cannot find signals in a"):
+            eb.signals(other, "drug", "event", "n")

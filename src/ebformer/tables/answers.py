@@ -86,8 +86,12 @@ class Wanted:
 
     @property
     def leading(self) -> str:
-        """What a unit of the top list is, in words."""
-        return "the highest" if self.top == 1 else f"among the {self.top:,} highest"
+        """What a unit of the top list is, in words.
+
+        >>> Wanted(top=1).leading, Wanted(top=3).leading
+        ('the highest', 'among the 3 highest')
+        """
+        return "the highest" if self.top == 1 else f"among the {self.top} highest"
 
     def ahead(self, words: Words) -> str:
         """What will be known about the next observation, in words."""

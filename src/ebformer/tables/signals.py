@@ -89,7 +89,12 @@ def signals(
     >>> signals(reports, "drug", "event", "n")["EBGM"].round(1).to_list()
     [1.9, 1.2, 0.7, 0.1]
     """
-    native = nw.from_native(frame, eager_only=True)
+    lazy = hasattr(frame, "collect") and hasattr(frame, "lazy")
+    try:
+        native = nw.from_native(frame.collect() if lazy else frame, eager_only=True)
+    except TypeError as error:
+        kind = type(frame).__name__
+        raise InputError(f"cannot find signals in a {kind}: give a pandas, polars or pyarrow table") from error
     wanted = [name for name in (row, column, count, stratify, expected) if name is not None]
     ebformer_reports = {name: _of_one_type(name, native[name].to_numpy()) for name in native.columns if name in wanted}
     with complaints_about("the table"), duckdb.connect() as connection:
@@ -102,7 +107,8 @@ def signals(
             Wanted(above=above, fdr=fdr, signals=True),
         )
         arrays = found.rows.fetchnumpy()
-    return nw.from_dict(dict(arrays), backend=native.implementation).to_native()
+    rows = nw.from_dict(dict(arrays), backend=native.implementation)
+    return rows.lazy().to_native() if lazy else rows.to_native()
 
 
 def _of_one_type(name: str, entries: NDArray[Any]) -> NDArray[Any]:
