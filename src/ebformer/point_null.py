@@ -23,10 +23,11 @@ from ebformer.tally import Tally
 
 ALLOWED = 3.3
 """The log-likelihood of a learnt prior may fall by so much when a part of it is moved to the null: a level of 1 %."""
-LEAST_SPREAD = 1.9
-"""The least spread of a smooth law, in units of the noise, for one unit; narrower ones can hardly be told from a point.
+LEAST_SPREAD, MANY = 0.5, 200
+"""The least spread of a smooth law in units of the noise, as narrower ones can hardly be told from a point.
 
-Of n units it is this over the fourth root of n, as their variance is known to within sqrt(2 / n) of that of the noise.
+Of n units, if they are this many or more, it falls by the fourth root of n: their variance is known to within
+sqrt(2 / n) of that of the noise.
 """
 FARTHEST = 10.0
 """Observations at more than so many times the usual distance from the null tell nothing of it, and are moved there."""
@@ -51,9 +52,10 @@ SHAPES: tuple[Shape, ...] = (
     GUMBEL,
     (-GUMBEL[0], GUMBEL[1]),
     (np.linspace(-1.45, 1.45, 6), np.full(6, 0.35)),
-    (np.array([-2.5, 2.5]), np.ones(2)),
 )
-"""Normal, Laplace, Student's t with 3 degrees of freedom, Gumbel and its mirror image, nearly uniform, two humps."""
+"""Normal, Laplace, Student's t with 3 degrees of freedom, Gumbel and its mirror image, and nearly uniform.
+
+None has two humps: with a point between them such a law would look like a bell, which is no evidence of a point."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +125,7 @@ class _Seen:
         square = float(self.units @ np.maximum(self.off**2 - self.noise**2, 0.0)) / rest
         spread = np.sqrt(max(square - place**2, 1.0))
         start = [place, np.log(spread)] + ([np.log(share / (1.0 - share))] if share else [])
-        least = np.log(LEAST_SPREAD) - 0.25 * np.log(self.units.sum())
+        least = np.log(LEAST_SPREAD) - 0.25 * np.log(max(1.0, self.units.sum() / MANY))
         bounds = [(None, None), (least, 40.0), (-12.0, 12.0)][: len(start)]
         found = minimize(fall, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 60})
         return -float(found.fun), self.smooth(shape, found.x[0], np.exp(found.x[1]))[0]

@@ -16,7 +16,7 @@ from ebformer.report.rows import Units, seen
 from ebformer.selection import Side
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
-from ebformer.tables.remarks import about_covariates
+from ebformer.tables.remarks import about_covariates, about_null
 from ebformer.tables.shrink import Shrunken
 
 SURE = 0.95
@@ -140,6 +140,8 @@ class Answer:
             told.append(
                 f"Of {counted(k, 'unit')} it is at least {percent(SURE)} sure on which side of {wanted.null} they lie."
             )
+            shares = about_null(self.table.fit, self.table.observations, wanted)
+            told += [f"{sentence[0].upper()}{sentence[1:]}." for sentence in shares]
         if (listed := self.column("selected")) is not None:
             told.append(
                 f"The list of {self.count(listed > 0):,} that are selected is the longest of which no more than "

@@ -30,10 +30,11 @@ class Columns:
     """The columns that hold the observations and, where there are any, what is known of them and their groups.
 
     `known` is a column, one number for all rows, or None for the channel's usual one. `unit` names those whose rows are
-    to be added up, `future` what will be known of their next observation. With `look` the rows of a unit are looks at
-    it, one after the other; `history` then numbers what was seen before the last (`tables.histories`). `covariates`
-    tell about theta beside the observation; `expected` then says what, and `unseen` which a fit cannot read
-    (`tables.expected`). The rest of `tables` speaks of roles, and asks here what is known of them.
+    to be added up, and `added_up` those whose rows were; `future` is what will be known of their next observation. With
+    `look` the rows of a unit are looks at it, one after the other; `history` then numbers what was seen before the last
+    (`tables.histories`). `covariates` tell about theta beside the observation; `expected` then says what, and `unseen`
+    which a fit cannot read (`tables.expected`). The rest of `tables` speaks of roles, and asks here what is known of
+    them.
 
     >>> Columns("goals", "games").found_in(["name", "goals", "game"])
     Traceback (most recent call last):
@@ -52,6 +53,7 @@ class Columns:
     covariates: Covariates | None = None
     expected: str | None = None
     unseen: str | None = None
+    added_up: str | None = None
 
     @staticmethod
     def named(
@@ -153,7 +155,7 @@ class Columns:
         known = self.role("known") or self.channel.keyword
         while self.role("known") is None and known in (self.x, self.future, *self.by):
             known = f"total_{known}"
-        return replace(self, known=known, unit=None, look=None)
+        return replace(self, known=known, unit=None, look=None, added_up=self.unit)
 
     @property
     def by(self) -> list[str]:

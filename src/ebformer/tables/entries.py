@@ -58,13 +58,15 @@ def about_thousands(name: str, entry: str) -> str:
 
 
 def reason(columns: Columns, role: Role, missing: bool) -> str:
-    """Why rows with such an entry have no answer, in a few words.
+    """Why rows with such an entry have no answer, in a few words; units that were added up have no sum then.
 
     >>> reason(Columns("goals"), "x", missing=False), reason(Columns("goals", group="team"), "group", missing=True)
     ('goals cannot be used: give whole numbers of at least 0', 'team is missing')
     """
     words = columns.channel.words
     asked = words.ask_x if role == "x" else words.ask_known
+    if missing and columns.added_up is not None and role in ("x", "known"):
+        return f"a row of this {columns.added_up} has no {columns.x} that can be used: {asked}"
     return f"{columns.role(role)} is missing" if missing else f"{columns.role(role)} cannot be used: {asked}"
 
 
