@@ -202,7 +202,7 @@ def test_whole_numbers_that_no_float_holds_are_refused_like_infinity(column: str
     table = a_table(20)
     table[column][2] = value
     with pytest.raises(InputError, match=sentence):
-        shrink(pd.DataFrame(table), "goals", "games", method="npmle")
+        shrink(pd.DataFrame(table, dtype=object), "goals", "games", method="npmle")
 
 
 @pytest.mark.parametrize("home", HOMES)
