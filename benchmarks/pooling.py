@@ -60,9 +60,11 @@ def oracle(channel: str, effect: float, group: np.ndarray, x: np.ndarray, known:
     log_f, means = np.empty((2, first.size, places.size))
     for i, place in enumerate(places):
         theta = hidden(channel, place, chance, effect)
-        likelihood = np.exp(-law.deviance(x[first, None], theta, known[first, None]))
+        deviance = law.deviance(x[first, None], theta, known[first, None])
+        least = deviance.min(axis=1)
+        likelihood = np.exp(least[:, None] - deviance)
         total = likelihood.sum(axis=1)
-        log_f[:, i], means[:, i] = np.log(total), likelihood @ theta / total
+        log_f[:, i], means[:, i] = np.log(total) - least, likelihood @ theta / total
     logs = np.tile(-(places**2) / 2, (group.max() + 1, 1))
     np.add.at(logs, group, log_f[which])
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
