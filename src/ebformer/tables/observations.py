@@ -216,7 +216,8 @@ class Observations:
     def of_groups(self, make: Callable[[Tally, str | None], T]) -> dict[str | None, T]:
         """What is made of each distinct tally and one of its groups, for every group, sorted by name."""
         names = self.groups[0]
-        made, which = [], np.full(len(names), -1)
+        made: list[T] = []
+        which = np.full(len(names), -1)
         for tally, members in self._alike:
             which[members] = len(made)
             made.append(make(tally, names[members[0]]))
