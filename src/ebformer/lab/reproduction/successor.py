@@ -6,9 +6,19 @@ import numpy as np
 
 from ebformer.lab.arena.summary import Cell, interval, pair
 from ebformer.lab.figures import arena_figures
-from ebformer.lab.floors import FLOOR, POWERS, Paid, floor_table, ratio_of_means
+from ebformer.lab.floors import FLOOR, POWERS, Paid, ratio_of_means
 from ebformer.lab.reproduction.bench import Bench
-from ebformer.lab.reproduction.compare import Entry, compared, comparison_table, counted, paper, ratio
+from ebformer.lab.reproduction.compare import (
+    NOT_THERE,
+    Comparison,
+    Entry,
+    compared,
+    comparison_table,
+    counted,
+    paper,
+    ratio,
+    show,
+)
 from ebformer.lab.reproduction.synthetic import cell_of
 from ebformer.report.text_table import TextTable
 
@@ -44,23 +54,28 @@ def universal_regret(bench: Bench) -> Entry:
 
 def universal_length(bench: Bench) -> Entry:
     """Their figure on tables longer than those of training: how much of the regret four times as many units leave."""
-    tables, sizes = pair(bench.losses), bench.scale.sizes
+    tables, sizes, published = pair(bench.losses), bench.scale.sizes, paper("universal-regret")
     steps = [(n, 4 * n) for n in sizes if 4 * n in sizes] or [(sizes[0], sizes[-1])]
     rows = []
     for world in ("neural", "multinomial"):
         for name in SHOWN:
-            left = [ratio(tables[Cell(world, more)][name], tables[Cell(world, n)][name]) for n, more in steps]
-            told = f"{SEEN[name]:,}" if name in SEEN else "any"
-            rows.append((world, name, told, *(f"{of.mean:.2f} ({of.low:.2f} to {of.high:.2f})" for of in left)))
+            told = f"told of at most {SEEN[name]:,}" if name in SEEN else "told of any number"
+            for n, more in steps:
+                left = ratio(tables[Cell(world, more)][name], tables[Cell(world, n)][name])
+                what = f"{name}, {world}, n = {more:,} over {n:,}"
+                theirs = [published.get(f"{world} {size}", {}).get(name) for size in (more, n)]
+                if None in theirs:
+                    rows.append(Comparison(what, NOT_THERE, f"{left.mean:.3g}", show(left), told))
+                else:
+                    rows.append(compared(what, round(theirs[0] / theirs[1], 3), left))
     word = (
         "A network that was trained on short tables trusts longer ones less than it could, and then stops to gain: "
         "they show it for networks that saw 512 units. T24r is told of 512 units at most, so that a longer table "
         "changes its answer only by being less noisy. T24u and T24ur are told of 8,192, and priorformer's likelihood "
         "knows n. A quarter is what regret of order 1/n would leave."
     )
-    columns = ("world", "method", "told of at most", *(f"{more:,} over {n:,}" for n, more in steps))
-    title = "Regret of four times as many units over that of n units, 95 % interval"
-    return Entry(word, [TextTable(title, columns, tuple(rows))])
+    title = "Regret of four times as many units over that of n units"
+    return Entry(word, [comparison_table(title, rows)])
 
 
 def universal_posterior(bench: Bench) -> Entry:
@@ -68,19 +83,25 @@ def universal_posterior(bench: Bench) -> Entry:
     cells: dict[tuple[int, str], list[Paid]] = {}
     for row in bench.floors:
         cells.setdefault((row.n, row.method), []).append(row)
-    rows = []
+    rows, distances = [], []
     for (n, name), paid in sorted(cells.items()):
         if name != FLOOR:
             least = np.array([row.regret for row in cells[n, FLOOR]])
+            over = ratio(np.array([row.regret for row in paid]), least)
             apart = [ratio_of_means(np.array([row[6 + i] for row in paid]), least)[0] for i in range(len(POWERS))]
-            rows.append((f"{name}, n = {n:,}", *(f"{each:.2f}" for each in apart)))
+            nearest = f"nearest to the power {POWERS[int(np.argmin(apart))]:g}"
+            rows.append(Comparison(f"{name}, n = {n:,}", NOT_THERE, f"{over.mean:.3g}", show(over), nearest))
+            distances.append((f"{name}, n = {n:,}", *(f"{each:.2f}" for each in apart)))
     word = (
         "On tables of universal priors of ten atoms the exact Bayes rule is known (Gibbs' sampler), and so is the rule "
-        "that takes the likelihood to a power. The first table has each network's squared distance from the rule of "
-        "each power, as a share of the least regret; the smallest tells which power it behaves like. The second has "
-        "its regret over the least. A table of 2,048 units that is presented as one of 512 has its likelihood to the "
+        "that takes the likelihood to a power. The first table has each network's regret over the least; the second "
+        "its squared distance from the rule of each power, as a share of the least regret; the smallest tells which "
+        "power it behaves like. A table of 2,048 units that is presented as one of 512 has its likelihood to the "
         "power of a quarter: what T24r and T24f do by design, others' networks do of themselves."
     )
     title = "Squared distance from the rule of a power of the likelihood, over the floor"
     powers = tuple(f"power {power:g}" for power in POWERS)
-    return Entry(word, [TextTable(title, ("", *powers), tuple(rows)), floor_table(bench.floors)])
+    return Entry(
+        word,
+        [comparison_table("Regret over the floor", rows), TextTable(title, ("", *powers), tuple(distances))],
+    )
