@@ -84,7 +84,7 @@ class Drift:
             ("trend", -1e6, 1e6),
         ):
             number = getattr(self, name)
-            if not (isinstance(number, int | float) and np.isfinite(number) and low <= number <= high):
+            if not (isinstance(number, int | float) and low <= number <= high):
                 raise InputError(f"the {name} of a drift is {number!r}: give a number from {low:g} to {high:g}")
         if self.fade == 0:
             raise InputError("the fade of a drift is 0: give a positive number of at most 1")

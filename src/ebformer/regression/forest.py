@@ -15,6 +15,8 @@ from ebformer.distributions import Floats
 TREES, LEARNING_RATE, LEAVES, LEAST_LEAF, BINS = 100, 0.1, 8, 20, 63
 """At most so many small trees; how many of them are used is decided by units that they were not fitted to. Numbers are
 cut into so many bins, or as many as the categories of another covariate need. A leaf holds so many units."""
+MANY = 20_000
+"""Units, below which threads would wait for each other longer than they work."""
 LARGEST = float(np.finfo(np.float64).max)
 NODES: dict[str, Any] = {
     "feature": np.int64,
@@ -144,6 +146,7 @@ class Forest:
 def fit_forest(channel: Channel, y: Floats, weight: Floats, z: Floats, categories: Sequence[int], least: int) -> Forest:
     """Boost trees on y [n] with these weights, by the loss of the channel; a leaf holds `least` of these n."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits  # which scikit-learn needs itself
 
     common: dict[str, Any] = {
         "max_iter": TREES,
@@ -161,7 +164,8 @@ def fit_forest(channel: Channel, y: Floats, weight: Floats, z: Floats, categorie
         if channel.name == "binomial"
         else HistGradientBoostingRegressor(loss=loss[channel.name], **common)
     )
-    model.fit(z, y, sample_weight=weight)
+    with threadpool_limits(1 if len(y) < MANY else None, user_api="openmp"):
+        model.fit(z, y, sample_weight=weight)
     return copied(model, categories)
 
 

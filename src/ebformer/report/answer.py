@@ -71,12 +71,20 @@ class Answer:
         return self.mean / (self.table.wanted.per or 1.0) in self.columns.channel.domain
 
     @cached_property
+    def middle(self) -> tuple[float, str]:
+        """What units are told from, and its name: the null where one is stated, else the mean of all."""
+        if (null := self.settled.bars.get("apart")) is not None:
+            return null.number, cell(null.number)
+        return self.mean, "the mean"
+
+    @cached_property
     def sides(self) -> tuple[int, int] | None:
-        """How many units lie above the mean of all, and how many below, with their whole interval."""
+        """How many units lie above the middle, and how many below, with their whole interval."""
         lower, upper = self.column("lower"), self.column("upper")
         if lower is None or upper is None:
             return None
-        return (0, 0) if self.alike else (self.count(lower > self.mean), self.count(upper < self.mean))
+        middle, _ = self.middle
+        return (0, 0) if self.alike else (self.count(lower > middle), self.count(upper < middle))
 
     @property
     def unit(self) -> str:
@@ -106,8 +114,9 @@ class Answer:
             return f"{self.n:,} units, each by itself"
         above, below = self.sides
         if above + below == 0:
-            return f"None of {self.n:,} units can be told from the mean"
-        return f"{_many(above)} of {self.n:,} units {_are(above)} clearly above the mean, {_many(below).lower()} below"
+            return f"None of {self.n:,} units can be told from {self.middle[1]}"
+        clearly = f"clearly above {self.middle[1]}, {_many(below).lower()} below"
+        return f"{_many(above)} of {self.n:,} units {_are(above)} {clearly}"
 
     def sentences(self) -> list[str]:
         """How many there are, what stands out, how sure that is."""
@@ -183,12 +192,11 @@ class Answer:
         if self.alike:
             return [f"Every raw {self.columns.channel.words.theta} is {cell(self.mean)}, which tells no units apart."]
         if above + below == 0:
-            return [f"The {percent(self.table.wanted.level)} intervals of all units hold the mean."]
-        others = self.n - above - below
-        return [
-            f"The {percent(self.table.wanted.level)} interval lies above the mean for {counted(above, 'unit')} and "
-            f"below it for {below:,}" + (f"; the other {others:,} cannot be told from the mean." if others else ".")
-        ]
+            return [f"The {percent(self.table.wanted.level)} intervals of all units hold {self.middle[1]}."]
+        others, (_, middle) = self.n - above - below, self.middle
+        told = f"lies above {middle} for {counted(above, 'unit')} and below it for {below:,}"
+        rest = f"; the other {others:,} cannot be told from {middle}." if others else "."
+        return [f"The {percent(self.table.wanted.level)} interval {told}{rest}"]
 
     def _luck(self) -> list[str]:
         """How much of what is seen is noise, and what became of the boldest observation."""

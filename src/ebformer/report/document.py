@@ -55,6 +55,8 @@ class Document:
     headings: Sequence[Heading]
     names: Sequence[str]
     mean: float
+    middle: tuple[float, str]
+    """What units are told from, and its name."""
     standing: bool
     filters: Sequence[Filter]
     note: str

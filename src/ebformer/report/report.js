@@ -5,7 +5,7 @@
   const SVG = "http://www.w3.org/2000/svg", AHEAD = 12, LEAST = 40, NEAR = 24;
   const section = document.getElementById("units"), scroller = section.querySelector(".scroll");
   const table = section.querySelector("table"), body = table.tBodies[0], bar = document.getElementById("here");
-  const mean = Number(section.dataset.mean);
+  const mean = Number(section.dataset.mean), middle = Number(section.dataset.middle);
 
   const element = (name, attributes = {}, text = null, space = null) => {
     const made = space ? document.createElementNS(space, name) : document.createElement(name);
@@ -60,8 +60,8 @@
       Math.min(Math.max(place(across, roles[role][i]), 3), 127));
     if (Number.isNaN(estimate)) return cell;
     const svg = drawn("svg", { viewBox: "0 0 130 20", "aria-hidden": "true" });
-    const middle = place(across, mean);
-    svg.append(drawn("line", { x1: middle, x2: middle, y1: 0, y2: 20, class: "dashed" }));
+    const mark = place(across, mean);
+    svg.append(drawn("line", { x1: mark, x2: mark, y1: 0, y2: 20, class: "dashed" }));
     svg.append(drawn("line", { x1: low, x2: high, y1: 10, y2: 10, class: "interval" }));
     if (!Number.isNaN(raw)) svg.append(drawn("circle", { cx: raw, cy: 10, r: 3.5, class: "raw" }));
     svg.append(drawn("circle", { cx: estimate, cy: 10, r: 3.8, class: "estimate" }));
@@ -81,7 +81,7 @@
   let order = Int32Array.from({ length: n }, (_, i) => i), position = order.slice(), sorted = null, down = true, here = -1;
   const words = [];
   const lowered = i => words[i] ??= columns.filter(column => !column.numeric).map(column => column.texts[i]).join("\n").toLowerCase();
-  const standing = i => roles.lower[i] > mean ? "above" : roles.upper[i] < mean ? "below" : Number.isNaN(roles.lower[i]) ? "" : "neither";
+  const standing = i => roles.lower[i] > middle ? "above" : roles.upper[i] < middle ? "below" : Number.isNaN(roles.lower[i]) ? "" : "neither";
   const search = section.querySelector("input[type=search]"), selects = Array.from(section.querySelectorAll("select"));
   const shown = section.querySelector(".shown");
 

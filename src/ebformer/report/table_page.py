@@ -100,6 +100,7 @@ class Page:
             headings=shown,
             names=units.names,
             mean=answer.mean,
+            middle=answer.middle,
             standing=answer.sides is not None and not answer.alike,
             filters=self._filters(shown),
             note=self._note(),
@@ -132,7 +133,8 @@ class Page:
         answer, missing = self.answer, self.table.observations.missing
         facts = [("units", f"{answer.n:,}"), (f"mean {answer.unit}", cell(answer.mean))]
         if answer.sides is not None:
-            facts += [("clearly above the mean", f"{answer.sides[0]:,}"), ("clearly below", f"{answer.sides[1]:,}")]
+            above, below = (f"{side:,}" for side in answer.sides)
+            facts += [(f"clearly above {answer.middle[1]}", above), ("clearly below", below)]
         if (told := self.table.fit.expectation) is not None and told.explained is not None:
             facts.append(("of the spread explained by covariates", percent(round(told.explained, 2))))
         facts.append(("method", answer.method))
