@@ -75,7 +75,7 @@ def everyday(network: Estimator, tables: int) -> str:
     """Regret over the better of gamma and npmle-em, and how often 90 % intervals hold the rate."""
     methods = [network, find("gamma"), find("npmle-em"), find("mle")]
     columns = "geometric mean", "95 %", "largest", "over no shrinkage", "all units", "top tenth", "leader", "least"
-    summary, cells = Table("n", *columns), dict[tuple[str, int], str]()
+    summary, cells, calibrated = Table("n", *columns), dict[tuple[str, int], str](), dict[int, list[str]]()
     for n in SIZES:
         regrets, shares, sure = [], dict[str, Floats](), []
         for number, (name, prior) in enumerate(EVERYDAY.items()):
@@ -114,19 +114,21 @@ def everyday(network: Estimator, tables: int) -> str:
         )
         for name, each in zip(EVERYDAY, ratio, strict=True):
             cells[name, n] = f"{each:.2f}"
-        print("P(theta > 1.5 times the mean), stated / true:", calibration(np.concatenate(sure, axis=1)), flush=True)
+        calibrated[n] = calibration(np.concatenate(sure, axis=1))
     by_prior = Table("prior", *(f"n = {n:,}" for n in SIZES))
     for name in EVERYDAY:
         by_prior.add(name, *(cells[name, n] for n in SIZES))
-    return f"{summary}\n\n{by_prior}"
+    stated = Table("n", *(f"{b / 5:.1f} to {(b + 1) / 5:.1f}" for b in range(5)))
+    for n in SIZES:
+        stated.add(f"{n:,}", *calibrated[n])
+    return f"{summary}\n\n{by_prior}\n\nP(theta > 1.5 times the mean), stated and true:\n\n{stated}"
 
 
-def calibration(sure: Floats) -> str:
+def calibration(sure: Floats) -> list[str]:
     """What stated probabilities mean: their mean and how often they were right, in five bins."""
     stated, true = sure
     bins = np.clip((5 * stated).astype(int), 0, 4)
-    told = [f"{stated[bins == b].mean():.2f} / {true[bins == b].mean():.2f}" for b in range(5) if (bins == b).any()]
-    return ", ".join(told)
+    return [f"{stated[bins == b].mean():.2f}, {true[bins == b].mean():.2f}" for b in range(5)]
 
 
 def channels(network: Estimator, tables: int) -> str:
