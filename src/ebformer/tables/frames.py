@@ -27,7 +27,8 @@ from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
 from ebformer.tables.expected import with_expected
-from ebformer.tables.fit import Fit, fit_table
+from ebformer.tables.fit import Fit
+from ebformer.tables.learning import fit_table
 from ebformer.tables.observations import Source, observe, units_of
 from ebformer.tables.shrink import Shrunken, shrink_table
 from ebformer.tables.spark import SparkTable
