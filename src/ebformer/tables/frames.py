@@ -216,6 +216,8 @@ def estimate(
     >>> estimate([3, 9], trials=[10, 12], method="mle").tolist()
     [0.3, 0.75]
     """
+    if isinstance(x, Tally) or (isinstance(x, list | tuple) and any(isinstance(each, Tally) for each in x)):
+        raise InputError("estimate takes observations, not tallies: give those to eb.estimate_many, as a list")
     channel, about = pick(known, words, channel)
     if np.ndim(x) == 2:
         return _of_rows(np.asarray(x), about, channel, method)
