@@ -88,7 +88,7 @@ def universal_posterior(bench: Bench) -> Entry:
         if name != FLOOR:
             least = np.array([row.regret for row in cells[n, FLOOR]])
             over = ratio(np.array([row.regret for row in paid]), least)
-            apart = [ratio_of_means(np.array([row[6 + i] for row in paid]), least)[0] for i in range(len(POWERS))]
+            apart = [ratio_of_means(np.array([row.distances[i] for row in paid]), least)[0] for i in range(len(POWERS))]
             nearest = f"nearest to the power {POWERS[int(np.argmin(apart))]:g}"
             rows.append(Comparison(f"{name}, n = {n:,}", NOT_THERE, f"{over.mean:.3g}", show(over), nearest))
             distances.append((f"{name}, n = {n:,}", *(f"{each:.2f}" for each in apart)))
