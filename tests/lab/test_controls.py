@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ebformer.lab.controls import by_delta_method, controlled
+from ebformer.lab.controls import by_weighing, controlled
 from ebformer.lab.worlds import PointMass
+from ebformer.tally import Tally
 
 
 def test_a_controlled_mean_is_unbiased_surer_and_tells_its_error() -> None:
@@ -24,8 +25,7 @@ def test_a_controlled_mean_is_unbiased_surer_and_tells_its_error() -> None:
     assert np.mean(better, axis=0)[1] < 0.5 * np.mean(plain, axis=0)[1]
 
 
-@pytest.mark.parametrize("u", [0.2, 0.7])
-def test_the_delta_method_of_a_point_mass_is_its_rate_over_n(u: float) -> None:
-    """The rate 50 u of n units has information 2500 n / (50 u) about u, and 12 before the data."""
-    exact = 2500 / (400 * 2500 / (50 * u) + 12)
-    assert by_delta_method(PointMass(50.0), np.array([[u]]), 400) == pytest.approx(exact, rel=0.01)
+def test_weighed_rates_of_a_point_mass_differ_as_a_gamma_law_does() -> None:
+    """A uniform rate of n units that count k in all is gamma(k + 1, n) given them."""
+    tally = Tally.of([10, 13, 12, 9, 11, 12])
+    assert by_weighing(PointMass(50.0), tally) == pytest.approx(68 / 36, rel=0.1)

@@ -2,27 +2,27 @@
 
 Where Y is costly and C is cheap, mean(Y) + slope (E C - mean(C)) has the mean of Y and less noise, the more they are
 alike; E C is the mean over many further tables. The floor is costly. The regret of a network that knows the world
-follows it, and so does, for worlds of few numbers, what the delta method says of the prior that made the table.
+follows it, and so does, for worlds of few numbers, what many priors say that are drawn once and weighed by every table.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from ebformer.distributions import Floats
 from ebformer.lab.particles import Seen
-from ebformer.lab.uniform_numbers import priors_of
+from ebformer.lab.tempering import top
+from ebformer.lab.uniform_numbers import dimensions, priors_of
 from ebformer.lab.worlds import World
 from ebformer.tally import Tally
 
-STEP = 1e-3
-"""By how much numbers change in a difference quotient."""
-PRECISION = 12.0
-"""1 over the variance of a uniform number: what is known of it before the data."""
-LIKELY = 1e-9
-"""Counts of less chance are left out."""
+MANY = 20_000
+"""Priors of a world that are weighed for every table."""
+SIZE = 128
+"""Counts from here on are taken for the one below."""
 
 
 class Mean(NamedTuple):
@@ -49,19 +49,28 @@ def controlled(values: Floats, controls: Floats | None = None, further: Floats |
     return Mean(float(values.mean() + slope * (further.mean() - controls.mean())), float(np.sqrt(variance)))
 
 
-def by_delta_method(world: World, numbers: Floats, n: int, size: int = 128) -> float:
-    """About the floor at the prior of numbers [1, d]: the variance of its rule if its numbers were learnt from n units.
+@lru_cache(maxsize=4)
+def many_priors(world: World) -> tuple[Floats, Floats]:
+    """log f(x) and theta_G(x) [priors, SIZE] of many priors of a world, the same for every table."""
+    seen, rng, count = Seen(Tally([0], [1]), SIZE, top(world)), np.random.default_rng(0), MANY // 20
+    log_f, rules = np.empty((MANY, SIZE)), np.empty((MANY, SIZE))
+    for start in range(0, MANY, count):
+        priors = priors_of(world, rng.random((count, dimensions(world))))
+        weights = seen.weights(priors.atoms, priors.weights)
+        log_f[start : start + count] = np.log(np.maximum(weights @ seen.kernel.T, 1e-300))
+        rules[start : start + count] = seen.rules(weights)
+    return log_f, rules
 
-    sum_x f(x) g(x)' (n I + 12)^-1 g(x) with the gradient g of theta_G(x) and Fisher's information I about the numbers.
+
+def by_weighing(world: World, tally: Tally) -> float:
+    """About the floor given a table: how far the rules of many priors differ, each weighed by its likelihood.
+
+    Too few are alive for this to be the floor itself, where units are many or a world has more than a few numbers.
     """
-    step = np.where(numbers[0] < 0.5, STEP, -STEP)
-    priors = priors_of(world, np.concatenate([numbers, numbers + np.diag(step)]))
-    seen = Seen(Tally([0], [1]), size, float(priors.atoms.max()))
-    weights = seen.weights(priors.atoms, priors.weights)
-    f = weights @ seen.kernel.T
-    likely = f.min(axis=0) > LIKELY
-    f, rules = f[:, likely], seen.rules(weights)[:, likely]
-    score, gradient = ((each[1:] - each[0]) / step[:, None] for each in (np.log(f), rules))
-    information = (f[0] * score) @ score.T
-    spread = np.linalg.solve(n * information + PRECISION * np.eye(step.size), gradient)
-    return float(f[0] @ (gradient * spread).sum(axis=0))
+    log_f, rules = many_priors(world)
+    units = np.bincount(np.minimum(tally.values, SIZE - 1), tally.multiplicity, SIZE)
+    evidence = log_f @ units
+    weight = np.exp(evidence - evidence.max())
+    alive = weight > 1e-9
+    weight, rules = weight[alive] / weight[alive].sum(), rules[alive]
+    return float(weight @ (rules - weight @ rules) ** 2 @ units / tally.n)

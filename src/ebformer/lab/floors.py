@@ -23,7 +23,7 @@ from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import find
 from ebformer.lab.arena.losses import Truth
-from ebformer.lab.controls import Mean, by_delta_method, controlled
+from ebformer.lab.controls import Mean, by_weighing, controlled
 from ebformer.lab.hierarchical import Hierarchical
 from ebformer.lab.journal import Journal
 from ebformer.lab.rows import Format
@@ -33,7 +33,7 @@ from ebformer.tally import Tally
 
 POWERS = (0.25, 0.5, 0.75, 1.0)
 FLOOR, CONTROL = "hierarchical", "control"
-FEWEST = 60
+FEWEST = 40
 """Tables of a world and size, however sure the floor is: the ratios of methods are less so."""
 EVERYDAY = ("gamma", "lognormal", "zero-inflated")
 WORLDS: dict[str, tuple[World, World]] = {
@@ -47,9 +47,9 @@ WORLDS: dict[str, tuple[World, World]] = {
 theta_max, which is 50 but has the paper's law as far as the rule knows."""
 FURTHER = 10**9
 """Further tables, which the control alone plays, have random numbers of their own."""
-DELTA = "delta"
-CONTROLS = {"neural": "T24f", "neural-unknown": "T24ur", "universal": "T24u", **dict.fromkeys(EVERYDAY, DELTA)}
-"""What follows the floor: the regret of the network that knows most of the world, or the delta method."""
+WEIGHING = "weighing"
+CONTROLS = {"neural": "T24f", "neural-unknown": "T24ur", "universal": "T24u", **dict.fromkeys(EVERYDAY, WEIGHING)}
+"""What follows the floor: the regret of the network that knows most of the world, or many priors, weighed."""
 
 
 class Paid(NamedTuple):
@@ -105,9 +105,8 @@ def drawn(world: World, n: int, table: int, priors: int, seed: int) -> Table:
 def play(name: str, n: int, table: int, methods: Sequence[Estimator], priors: int, seed: int = 0) -> list[Paid]:
     """What the floor's rule and every method pay on one table, and the control; alone on a further table, below 0."""
     world, known = worlds_of(name)
-    numbers, own_rule = made(world, n, table, seed)
     if table < 0:
-        return control(name, n, table, numbers, own_rule)
+        return control(name, n, table, made(world, n, table, seed)[1])
     tally, exact = drawn(world, n, table, priors, seed)
     at, share = tally.values, tally.multiplicity / n
     rules = Hierarchical(known, priors, seed=table).averages(tally, POWERS)
@@ -120,15 +119,15 @@ def play(name: str, n: int, table: int, methods: Sequence[Estimator], priors: in
 
     own = paid(FLOOR, rules[1.0].estimates[at], rules[1.0].errors[at] ** 2)
     others = [paid(method.name, method(tally)(at)) for method in methods]
-    return [own, *control(name, n, table, numbers, Table(tally, exact)), *others]
+    return [own, *control(name, n, table, Table(tally, exact)), *others]
 
 
-def control(name: str, n: int, table: int, numbers: Floats, seen: Table) -> list[Paid]:
+def control(name: str, n: int, table: int, seen: Table) -> list[Paid]:
     """The control of one table, if its world has one."""
     if name not in CONTROLS:
         return []
-    if CONTROLS[name] == DELTA:
-        value = by_delta_method(worlds_of(name)[0], numbers, n)
+    if CONTROLS[name] == WEIGHING:
+        value = by_weighing(worlds_of(name)[0], seen.tally)
     else:
         answer = find(CONTROLS[name])(seen.tally)(seen.tally.values)
         value = float(((answer - seen.exact) ** 2).mean(axis=0) @ seen.tally.multiplicity / n)

@@ -1,9 +1,9 @@
 """Moves of particles that keep the law of priors given a table: what was drawn from it stays drawn from it.
 
-Metropolis' steps change some of a prior's uniform numbers (Kelemen et al. 2002), whatever the world. A neural prior is
-a mixture of four networks, and a step cannot leave one shape of a network for another. There each network in turn is
-drawn again: the world draws many, and one of them or the old one is taken, each with the chance that the table gives
-it beside the others (sampling importance resampling, iterated: Andrieu, Lee and Vihola 2018).
+Priors are drawn again: the world draws many, and one of them or the old one is taken, each with the chance that the
+table gives it (sampling importance resampling, iterated: Andrieu, Lee and Vihola 2018). A neural prior is a mixture of
+four networks, and none of many is as good as the old one; there each network is drawn again, beside the others.
+Metropolis' steps then change some of a prior's uniform numbers (Kelemen et al. 2002), whatever the world.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SMALLEST = 1e-3
 POOLS, PICKS = 3, 8
 """Pools of networks in one move, and the steps with each."""
 FRESH, FEWER = 64, 16
-"""New networks of a pool, the same for all particles; fewer where each particle has a theta_max of its own."""
+"""New priors, or networks of a pool, the same for all particles; fewer where each particle has its own theta_max."""
 SMALL = np.float32(1e-30)
 """Stands for the chance of a count that is next to impossible."""
 NUMBERS = WIDTH * WIDTH + 2 * WIDTH + 1
@@ -38,9 +38,8 @@ NUMBERS = WIDTH * WIDTH + 2 * WIDTH + 1
 
 def moved(world: World, seen: Seen, now: Particles, power: float, rng: np.random.Generator) -> Particles:
     """The particles after one move, with the likelihood to a power."""
-    if isinstance(world, Neural):
-        now = networks_drawn_again(world, seen, now, power, rng)
-    return metropolis(world, seen, now, power, rng)
+    drawn_again = networks_drawn_again if isinstance(world, Neural) else priors_drawn_again
+    return metropolis(world, seen, drawn_again(world, seen, now, power, rng), power, rng)
 
 
 def metropolis(world: World, seen: Seen, now: Particles, power: float, rng: np.random.Generator) -> Particles:
@@ -59,9 +58,19 @@ def metropolis(world: World, seen: Seen, now: Particles, power: float, rng: np.r
     return now
 
 
-def networks_drawn_again(
-    world: Neural, seen: Seen, now: Particles, power: float, rng: np.random.Generator
-) -> Particles:
+def priors_drawn_again(world: World, seen: Seen, now: Particles, power: float, rng: np.random.Generator) -> Particles:
+    """The particles after each was picked again: itself, or one of many new ones that are the same for all."""
+    count, d = now.numbers.shape
+    new = Particles.of(world, seen, rng.random((FRESH, d)))
+    evidence = np.concatenate([np.broadcast_to(new.evidence, (count, FRESH)), now.evidence[:, None]], axis=1)
+    pick = (power * evidence + rng.gumbel(size=evidence.shape)).argmax(axis=1)
+    stays, each = pick == FRESH, pick % FRESH
+    return Particles(
+        *(np.where(stays.reshape(-1, *[1] * (a.ndim - 1)), a, b[each]) for a, b in zip(now, new, strict=True))
+    )
+
+
+def networks_drawn_again(world: World, seen: Seen, now: Particles, power: float, rng: np.random.Generator) -> Particles:
     """The particles after their networks were picked again from pools: their own four, and new ones."""
     count, d = now.numbers.shape
     ends, numbers, kinds = np.split(now.numbers, [d - NETWORKS * (NUMBERS + 1), d - NETWORKS], axis=1)

@@ -27,7 +27,7 @@ NETWORKS = "T24f,T24r,T24u,T24ur,L24r,priorformer"
 @click.option("--priors", default=1000, show_default=True, help="Priors drawn given each table.")
 @click.option("--tables", default=40, show_default=True, help="Tables per size, each of a prior of its own.")
 @click.option("--further", default=0, help="Further tables of a control variate, which make the floor surer cheaply.")
-@click.option("--error", default=0.0, help="Stop after 60 tables where the floor's standard error is this share of it.")
+@click.option("--error", default=0.0, help="Stop after 40 tables where the floor's standard error is this share of it.")
 @click.option("--beside", default=NETWORKS, show_default=True, help="Methods to play the same tables, comma-separated.")
 @click.option("--seed", default=0, show_default=True, help="Same seed, same tables.")
 @click.option("-o", "--output", type=FILE, help="What every method pays on every table: .csv or .parquet.")

@@ -105,4 +105,4 @@ bound of one who is told theta_max.
 
 Means over tables are made surer by control variates: numbers that follow the floor from table to table, and whose own
 means are known from many further tables. They are the regret of T24f in `neural`, of T24ur in `neural-unknown` and of
-T24u in `universal`; in `gamma`, `lognormal` and `zero-inflated` what the delta method says of the prior."""
+T24u in `universal`; in `gamma`, `lognormal` and `zero-inflated` how far many priors differ, weighed by the table."""
