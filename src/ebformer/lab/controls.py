@@ -35,12 +35,12 @@ class Mean(NamedTuple):
 def controlled(values: Floats, controls: Floats | None = None, further: Floats | None = None) -> Mean:
     """The mean of values [k], given controls [k] of the same tables and those of further tables [m].
 
-    Without controls it is the plain mean.
+    Without controls, or with fewer than three tables to learn the slope from, it is the plain mean.
 
     >>> controlled(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 4.0]), np.array([3.0, 3.0, 3.0])).mean
     3.0
     """
-    if controls is None or further is None:
+    if controls is None or further is None or values.size < 3:
         return Mean(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)))
     apart = controls - controls.mean()
     slope = float(apart @ values / max(float(apart @ apart), 1e-300))

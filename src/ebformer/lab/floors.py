@@ -48,8 +48,15 @@ theta_max, which is 50 but has the paper's law as far as the rule knows."""
 FURTHER = 10**9
 """Further tables, which the control alone plays, have random numbers of their own."""
 WEIGHING = "weighing"
-CONTROLS = {"neural": "T24f", "neural-unknown": "T24ur", "universal": "T24u", **dict.fromkeys(EVERYDAY, WEIGHING)}
-"""What follows the floor: the regret of the network that knows most of the world, or many priors, weighed."""
+CONTROLS = {
+    "neural": ("T24f", "T24u"),
+    "neural-unknown": ("T24r", "T24ur"),
+    "universal": ("T24u", "T24u"),
+    **dict.fromkeys(EVERYDAY, (WEIGHING, WEIGHING)),
+}
+"""What follows the floor, up to 512 units and beyond, of which T24f and T24r are not told: the regret of a network, or
+how far many priors differ that are weighed by the table."""
+TOLD = 512
 
 
 class Paid(NamedTuple):
@@ -126,10 +133,11 @@ def control(name: str, n: int, table: int, seen: Table) -> list[Paid]:
     """The control of one table, if its world has one."""
     if name not in CONTROLS:
         return []
-    if CONTROLS[name] == WEIGHING:
+    method = CONTROLS[name][n > TOLD]
+    if method == WEIGHING:
         value = by_weighing(worlds_of(name)[0], seen.tally)
     else:
-        answer = find(CONTROLS[name])(seen.tally)(seen.tally.values)
+        answer = find(method)(seen.tally)(seen.tally.values)
         value = float(((answer - seen.exact) ** 2).mean(axis=0) @ seen.tally.multiplicity / n)
     return [Paid(name, n, table, CONTROL, value, *[nan] * 5)]
 

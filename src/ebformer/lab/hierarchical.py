@@ -26,6 +26,8 @@ ALIVE = 30.0
 """Priors that must be left, in effect: a mean over k of them has about 1 + 1 / k times the least regret."""
 WARM_UP, BATCHES = 200, 20
 """Sweeps of Gibbs' sampler that are left out, and the batches of draws whose means tell the standard error."""
+EVERY = 5
+"""Where atoms are drawn too, they move slowly, and every fifth sweep is looked at."""
 LOOKS = 12
 """How often tempered particles are looked at; in between they move."""
 MEANING = "1 / effective number of priors"
@@ -89,8 +91,9 @@ class Hierarchical(Estimator):
                 middles = (np.arange(atoms.size) + 0.5) / atoms.size
                 atoms = np.minimum(np.quantile(tally.values, middles) + 0.5, self.end)
             weights = np.full(atoms.size, 1.0 / atoms.size)
-            rules, evidence = gibbs(atoms, weights, tally, size, WARM_UP + self.priors, rng, self.end)
-            return {power: averaged(rules[WARM_UP:], (power - 1.0) * evidence[WARM_UP:]) for power in powers}
+            first = WARM_UP if self.end is None else WARM_UP // EVERY
+            rules, evidence = gibbs(atoms, weights, tally, size, first + self.priors, rng, self.end)
+            return {power: averaged(rules[first:], (power - 1.0) * evidence[first:]) for power in powers}
         looks: dict[float, list[Floats]] = {}
         for power, rules in tempered(self.world, tally, size, self.particles, powers, LOOKS, rng):
             looks.setdefault(power, []).append(rules)
@@ -173,20 +176,20 @@ def gibbs(
     weights: Floats,
     tally: Tally,
     size: int,
-    sweeps: int,
+    draws: int,
     rng: np.random.Generator,
     end: float | None = None,
 ) -> tuple[Floats, Floats]:
-    """Rules [sweeps, size] of priors drawn given the tally, where weights are uniform on the simplex before the data.
+    """Rules [draws, size] of priors drawn given the tally, where weights are uniform on the simplex before the data.
 
     In turn every unit is given an atom; the weights are drawn given how many units each atom has; and, where atoms are
     uniform up to an `end` before the data, each is drawn given the counts of its units. Otherwise they stay. Also the
-    log-likelihood [sweeps] of each.
+    log-likelihood [draws] of each.
     """
     x = np.arange(size, dtype=np.float64)[:, None]
     kernel = np.exp(POISSON.log_likelihood(x, atoms))
-    rules, evidence = np.empty((sweeps, size)), np.empty(sweeps)
-    for sweep in range(sweeps):
+    rules, evidence, every = np.empty((draws, size)), np.empty(draws), 1 if end is None else EVERY
+    for sweep in range(1, draws * every + 1):
         chance = kernel[tally.values] * weights + 1e-300
         chance /= chance.sum(axis=1, keepdims=True)
         units = rng.multinomial(tally.multiplicity, chance)
@@ -194,8 +197,9 @@ def gibbs(
         if end is not None:
             atoms = atoms_given(units.sum(axis=0), tally.values @ units, end, rng)
             kernel = np.exp(POISSON.log_likelihood(x, atoms))
-        f = np.maximum(kernel @ weights, 1e-300)
-        rules[sweep], evidence[sweep] = kernel @ (atoms * weights) / f, tally.multiplicity @ np.log(f[tally.values])
+        if sweep % every == 0:
+            f, draw = np.maximum(kernel @ weights, 1e-300), sweep // every - 1
+            rules[draw], evidence[draw] = kernel @ (atoms * weights) / f, tally.multiplicity @ np.log(f[tally.values])
     return rules, evidence
 
 

@@ -104,5 +104,6 @@ mean: on average this can only be too low. The least regret lies between the two
 bound of one who is told theta_max.
 
 Means over tables are made surer by control variates: numbers that follow the floor from table to table, and whose own
-means are known from many further tables. They are the regret of T24f in `neural`, of T24ur in `neural-unknown` and of
-T24u in `universal`; in `gamma`, `lognormal` and `zero-inflated` how far many priors differ, weighed by the table."""
+means are known from many further tables. They are the regret of T24f in `neural`, of T24r in `neural-unknown`, beyond
+512 units of T24u and T24ur there, and of T24u in `universal`; in `gamma`, `lognormal` and `zero-inflated` how far many
+priors differ that are weighed by the table."""
