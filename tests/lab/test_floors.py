@@ -68,7 +68,7 @@ def test_a_method_that_pays_twice_the_floor_is_told_so() -> None:
         for table in range(4)
         for method, paid, away in ((FLOOR, 1.0, (4, 3, 2, 0)), ("mle", 2.0, (4, 3, 1, 2)))
     ]
-    assert floor_table(rows).rows == (("gamma 128", "2.5000 ± 0.6455", "0.9000 ± 0.0000", "2.00 ± 0.00 (0.75)", "4"),)
+    assert floor_table(rows).rows == (("gamma 128", "2.5 ± 25.8%", "0.9 ± 0.0%", "2.00 ± 0.00 (0.75)", "4"),)
     card = card_with_floors("# mle\n", "mle", rows, "command")
     assert "| gamma | 2.00 ± 0.00 |" in card
     assert card_with_floors(card, "mle", rows, "command") == card

@@ -40,7 +40,7 @@ def floor_table(rows: Iterable[Paid]) -> TextTable:
     told = []
     for (world, n), of in cells.items():
         bounds = (floor_of([*of[FLOOR], *of.get(CONTROL, [])], column) for column in ("regret", "at_least"))
-        line = [f"{world} {n}", *(f"{bound.mean:.4f} ± {bound.error:.4f}" for bound in bounds)]
+        line = [f"{world} {n}", *(f"{bound.mean:.3g} ± {bound.error / bound.mean:.1%}" for bound in bounds)]
         for method in methods:
             nearest = POWERS[int(np.mean([paid.distances for paid in of[method]], axis=0).argmin())]
             line.append(f"{over_floor(of[method], of[FLOOR])} ({nearest:g})")
@@ -92,8 +92,9 @@ is as good as can be. A network that knows another world may be far above the fl
 what the floor's rule knows. In brackets is the power of the likelihood whose rule the network is nearest to: 1 is
 Bayes' rule, and less is a rule that trusts its table less, as networks do beyond the sizes they were trained on."""
 NOTES = """`neural` priors end at 50, and the rule knows it; in `neural-unknown` it does not, and takes the paper's law
-of theta_max. `universal` priors have ten atoms. `gamma`, `lognormal` and `zero-inflated` are everyday priors with two
-or three numbers to find, so that their floors are low: no method without that knowledge gets near.
+of theta_max. T24f was trained up to 50 and knows it too: there it may pay less than the rule. `universal` priors have
+ten atoms. `gamma`, `lognormal` and `zero-inflated` are everyday priors with two or three numbers to find, so that their
+floors are low: no method without that knowledge gets near.
 
 How sure is it? Table and prior are drawn together, so that the prior is itself a draw from all priors given the table;
 moves that keep this law lead from it to others, and a method's regret is its mean over them: exact on average, however
@@ -101,7 +102,7 @@ well they mix. The *floor* is the regret, in this sense, of a rule that knows th
 that are drawn without knowing the one that made it, less the noise of these draws. No rule pays less than the best, so
 that the floor can only be too high. *At least* is how far the priors that the true one moved to differ about their
 mean: on average this can only be too low. The least regret lies between the two. In `neural-unknown` *at least* is the
-bound of one who is told theta_max.
+bound of one who is told theta_max, so that the two lie further apart.
 
 Means over tables are made surer by control variates: numbers that follow the floor from table to table, and whose own
 means are known from many further tables. They are the regret of T24f in `neural`, of T24r in `neural-unknown`, beyond
