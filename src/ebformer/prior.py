@@ -198,7 +198,7 @@ class UncertainPrior(GridPrior):
 
         >>> doubt = UncertainPrior([1.0, 4.0], [[0.2, 0.8], [0.4, 0.6]])
         >>> doubt.reweighted([0.7, 0.3]).versions.round(3).tolist()
-        [[0.583, 0.417], [0.789, 0.211]]
+        [[0.576, 0.424], [0.784, 0.216]]
         """
         each = self.versions * (np.asarray(weights) / self.weights)
         return type(self)(self.atoms, each / each.sum(axis=1, keepdims=True), self.channel, self.point)
