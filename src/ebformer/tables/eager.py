@@ -54,9 +54,11 @@ class EagerTable:
             )
         lost = np.bincount(order, ~usable) > 0
         rows = self.frame[np.sort(first).tolist()].select(*columns.by)
-        kind = np.int64 if channel.whole else np.float64
-        totals = {columns.x: np.ma.array(np.where(lost, 0.0, x).astype(kind), mask=lost)}
-        totals[str(after.known)] = np.ma.array(np.where(lost, 0.0, known), mask=lost)
+        names, wholes = (columns.x, str(after.known)), (channel.whole, channel.whole_known)
+        totals = {
+            name: np.ma.array(np.where(lost, 0.0, each).astype(np.int64 if whole else np.float64), mask=lost)
+            for name, whole, each in zip(names, wholes, (x, known), strict=True)
+        }
         if columns.common is not None:  # NaN where the rows of a unit differ, or lack it
             future = shown.more["future"]
             alike = np.bincount(order, future != future[np.sort(first)][order]) == 0
