@@ -372,6 +372,12 @@ def test_rows_that_repeat_a_name_are_told(home: str) -> None:
     assert not any("repeat" in said for said in warnings_of(HOMES[home](days | {"name": list(range(400))})))
 
 
+def test_of_very_many_rows_the_first_tell_how_often_a_name_repeats_at_least() -> None:
+    days = duckdb.sql("SELECT i % 100_000 AS item_id, 3 + i % 2 AS clicks FROM range(2_500_000) AS days(i)")
+    with pytest.warns(eb.ModelWarning, match="rows repeat item_id, at least (9|10|11).[0-9] each"):
+        shrink(days, "clicks", method="mle")
+
+
 def warnings_of(frame: Any, **words: Any) -> list[str]:
     import warnings
 
