@@ -372,6 +372,14 @@ def test_rows_that_repeat_a_name_are_told(home: str) -> None:
     assert not any("repeat" in said for said in warnings_of(HOMES[home](days | {"name": list(range(400))})))
 
 
+def test_totals_are_whole_numbers_even_beside_a_unit_that_has_none() -> None:
+    days = pl.DataFrame({"item": ["a", "b", "a"], "clicks": [3, 9, 4], "shown": [10, 5, 10]})
+    found = eb.shrink(days, count="clicks", trials="shown", unit="item", method="mle", missing="explain")
+    assert found["clicks"].to_list() == [7, None]
+    assert found["clicks"].dtype.is_integer()
+    assert found["shown"].dtype.is_integer()
+
+
 def test_of_very_many_rows_the_first_tell_how_often_a_name_repeats_at_least() -> None:
     days = duckdb.sql("SELECT i % 100_000 AS item_id, 3 + i % 2 AS clicks FROM range(2_500_000) AS days(i)")
     with pytest.warns(eb.ModelWarning, match="rows repeat item_id, at least (9|10|11).[0-9] each"):

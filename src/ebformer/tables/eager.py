@@ -133,7 +133,9 @@ class EagerTable:
             texts = [None if none else text for text, none in zip(np.ma.getdata(values)[which], empty, strict=True)]
             return nw.new_series(name, texts, nw.String(), backend=home)
         column = nw.new_series(name, np.where(empty, np.nan, np.ma.getdata(values)[which]), backend=home)
-        return column if home.is_pandas_like() else column.fill_nan(None)
+        if home.is_pandas_like():
+            return column
+        return column.fill_nan(None).cast(nw.Int64()) if values.dtype.kind == "i" else column.fill_nan(None)
 
     def _shown(self, columns: Columns, width: float) -> Distinct:
         """What every row shows."""
