@@ -86,6 +86,28 @@ def test_rare_events_keep_their_mean(n: int) -> None:
     assert abs(prior.mean - events / n) <= 1.01 * np.sqrt(max(events, 1)) / n
 
 
+@pytest.mark.parametrize("events", [1, 3, 9])
+@pytest.mark.parametrize("trials", [2.0, 10.0, 1000.0])
+def test_a_handful_of_successes_keeps_its_mean(events: int, trials: float) -> None:
+    """The mean agrees within a standard error, and where successes are the rule so does that of failures."""
+    x = np.repeat([0.0, 1.0], [40 - events, events])
+    few, many = (NETWORK(Tally.of(seen, trials=trials)).prior for seen in (x, trials - x))
+    assert isinstance(few, Prior)
+    assert isinstance(many, Prior)
+    assert abs(40 * trials * few.mean - events) <= 1.01 * np.sqrt(events)
+    assert few.mean == pytest.approx(1.0 - many.mean, rel=1e-3)
+
+
+@pytest.mark.parametrize("trials", [None, 1.0, 50.0])
+@pytest.mark.parametrize("n", [5, 20, 2000])
+def test_where_nothing_happened_the_upper_end_is_near_the_exact_bound(n: int, trials: float | None) -> None:
+    """Of one common theta, of which n zeros are as likely as 5 %: at least that, and less than twice as much."""
+    words = {} if trials is None else {"trials": trials}
+    _, upper = NETWORK(Tally.of(np.zeros(n), **words)).posterior(0, **words).interval(0.9)
+    exact = np.log(20.0) / n if trials is None else 1.0 - 0.05 ** (1.0 / (n * trials))
+    assert exact <= upper < 2.0 * exact
+
+
 def test_exposure_is_used() -> None:
     """Units of large exposure are shrunk less, and both kinds land between their own rate and the mean of all."""
     rng = np.random.default_rng(9)

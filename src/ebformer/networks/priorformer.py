@@ -118,8 +118,7 @@ class PriorformerNetwork:
             )
         theta, each = spread(grid, self.read(grid, x, known, count), points=2 if tally.n <= FINER else 4)
         if channel.whole:
-            typical = float(known @ count) / tally.n
-            scale *= mean_in_agreement(typical * float(each.mean(axis=0) @ theta), x, count)
+            theta = mean_in_agreement(theta, each.mean(axis=0), x, known, count, channel)
         return UncertainPrior(origin + scale * theta, each, channel)
 
     def read(self, grid: Grid, x: Array, known: Array, count: Array) -> Array:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.channels.base import Channel
 from ebformer.prior import GridPrior
 from ebformer.tally import Tally
 
 Floats = NDArray[np.float64]
 
-RARE = 0.02
-"""Mean counts below this were hardly seen in training."""
-POINTS, NEAREST, FARTHEST = 96, 1e-4, 40.0
+FEW, RARE = 10.0, 0.02
+"""Events in a table, and mean counts, below which training saw little."""
+POINTS, NEAREST, FARTHEST = 128, 1e-6, 40.0
 """Atoms of the answer where nothing happened, and how far they reach, in distances at which the deviance is 1."""
 SMALL = 1e-8
 """So near to its end the deviance is proportional to the distance."""
@@ -27,11 +27,12 @@ def at_an_end(tally: Tally) -> GridPrior | None:
     """The answer where all units show an end of the domain: no events at all, only failures or only successes.
 
     The data say only how near to the end theta must be if all units share it. The answer is that likelihood to the
-    power ALIKE, a density in theta: its 95 % quantile is 1 / ALIKE times the exact bound of one common rate.
+    power ALIKE, a density in the stable coordinate, which is Jeffreys' prior: n units without an event have a rate of
+    about 1 / n, and the 95 % quantile is 1.28 times the exact bound of one common rate.
 
     >>> nothing = at_an_end(Tally([0], [2000]))
     >>> round(2000 * nothing.mean, 2)
-    2.0
+    1.0
     """
     channel = tally.channel
     if not channel.whole:
@@ -50,23 +51,32 @@ def at_an_end(tally: Tally) -> GridPrior | None:
     distance = unit * np.geomspace(NEAREST, FARTHEST, POINTS)
     distance = distance[distance < channel.domain[1] - channel.domain[0]]
     believed = ALIKE * (tally.n - 1) / tally.n  # a unit's own part comes with its posterior
-    weights = np.exp(-believed * deviance(distance)) * np.gradient(distance)
+    theta = ends[0] + side * distance
+    weights = np.exp(-believed * deviance(distance)) * np.abs(np.gradient(channel.coordinate(theta)))
     order = slice(None, None, int(side))
-    return GridPrior((ends[0] + side * distance)[order], (weights / weights.sum())[order], channel)
+    return GridPrior(theta[order], (weights / weights.sum())[order], channel)
 
 
-def mean_in_agreement(mean: float, x: NDArray[Any], count: NDArray[Any]) -> float:
-    """The factor that brings the mean of a prior within one standard error of the mean count, where events are rare.
+def mean_in_agreement(
+    theta: Floats, weights: Floats, x: Floats, known: Floats, count: Floats, channel: Channel
+) -> Floats:
+    """Thetas drawn to an end of the domain, or from it, until the mean count is within one standard error of that seen.
 
-    Below RARE the network was hardly trained: the shape of the prior is then a guess, but its mean is not.
+    Where events are few or rare the network was hardly trained: the shape of the prior is then a guess, but its mean is
+    not. Where successes are the rule, failures are the events.
 
-    >>> mean_in_agreement(5.0, np.array([4]), np.array([9])), mean_in_agreement(1e-3, np.array([0]), np.array([10**9]))
-    (1.0, 1e-06)
+    >>> from ebformer.channels import POISSON
+    >>> mean_in_agreement(np.array([0.1, 0.5]), np.array([0.5, 0.5]), *np.array([[1.0], [100.0], [1.0]]), POISSON)
+    array([0.00666667, 0.03333333])
     """
-    n = int(count.sum())
-    observed = float(count @ x) / n
-    if observed >= RARE:
-        return 1.0
-    variance = max(float(count @ (x - observed) ** 2) / n, 1.0 / n)
-    error = math.sqrt(variance / n)
-    return min(max(mean, observed - error), observed + error) / mean
+    low, high = channel.domain
+    upper = bool(np.isfinite(high)) and float(count @ (2.0 * x - known)) > 0.0
+    distance, events = (high - theta, known - x) if upper else (theta - low, x)
+    n, total = float(count.sum()), float(count @ events)
+    observed, expected = total / n, float(count @ known) / n * float(weights @ distance)
+    if total >= FEW and observed >= RARE:
+        return theta
+    error = math.sqrt(max(float(count @ (events - observed) ** 2), 1.0)) / n
+    factor = min(max(expected, observed - error), observed + error) / expected
+    distance = distance * min(factor, (high - low) / float(distance.max()))
+    return high - distance if upper else low + distance
