@@ -83,6 +83,7 @@ def tables(name: str) -> dict[str, Tally]:
             "many": drawn(rng.gamma(0.3, 2.0, 200_000), some(200_000)),
             "high": drawn(rng.normal(900.0, 40.0, 100), 1.0),
             "rare": drawn(rng.gamma(1.0, 1e-3, 5000), some(5000)),
+            "few events": Tally([0, 1], [97, 3], exposure=[2.0, 2.0]),
             "none": drawn(np.zeros(50), some(50)),
         }
     if name == "binomial":
@@ -92,6 +93,7 @@ def tables(name: str) -> dict[str, Tally]:
             "many": drawn(rng.beta(2.0, 1.0, 200_000), some(200_000)),
             "mostly successes": drawn(rng.beta(9.0, 0.3, 500), some(500)),
             "rare": drawn(rng.beta(1.0, 1e3, 5000), some(5000)),
+            "few failures": Tally([19, 20], [2, 100], trials=[20, 20]),
             "only successes": drawn(np.ones(50), some(50)),
             "none": drawn(np.zeros(50), some(50)),
         }

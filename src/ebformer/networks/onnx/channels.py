@@ -107,9 +107,10 @@ class BinomialGraph(ChannelGraph):
         return x / known
 
     def coordinate(self, theta: Value) -> Value:
-        # onnxruntime has the arc sine in single precision only; it chooses cells, half a deviation of the noise wide.
-        arc = theta.graph("Asin", theta.sqrt().cast("FLOAT"))
-        return 2.0 * arc.cast("DOUBLE")
+        # onnxruntime has the arc sine in single precision only: a step of Newton's doubles its digits.
+        graph, root = theta.graph, theta.sqrt()
+        arc = graph("Asin", root.cast("FLOAT")).cast("DOUBLE")
+        return 2.0 * (arc + (root - graph("Sin", arc)) / graph("Cos", arc).at_least(1e-3))
 
     def at_coordinate(self, u: Value) -> Value:
         sine = u.graph("Sin", 0.5 * u.clip(0.0, 3.141592653589793))

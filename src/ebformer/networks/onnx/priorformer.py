@@ -95,8 +95,7 @@ def learnt(network: Weights[PriorformerConfig], of: ChannelGraph, seen: Observed
     ones = graph.range(0.0, points) * 0.0 + 1.0 / points
     each = (versions.unsqueeze(2) * ones).reshape(4, -1)
     if of.channel.whole:
-        expected = reduced.mean(reduced.known) * (each.mean(0) * theta).sum()
-        scale = scale * mean_in_agreement(expected, reduced)
+        theta = mean_in_agreement(of, theta, each.mean(0), reduced)
     turned, theta = scale < 0.0, origin + scale * theta
     return graph.where(turned, theta.reversed(), theta), graph.where(turned, each.reversed(), each)
 

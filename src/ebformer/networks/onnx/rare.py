@@ -7,7 +7,7 @@ import numpy as np
 from ebformer.networks.onnx.channels import ChannelGraph, Observed
 from ebformer.networks.onnx.graph import Value
 from ebformer.networks.onnx.tracks import normalised
-from ebformer.networks.rare import ALIKE, FARTHEST, NEAREST, POINTS, RARE, SMALL
+from ebformer.networks.rare import ALIKE, FARTHEST, FEW, NEAREST, POINTS, RARE, SMALL
 
 
 def all_at_an_end(of: ChannelGraph, seen: Observed) -> Value:
@@ -31,14 +31,23 @@ def at_an_end(of: ChannelGraph, seen: Observed) -> tuple[Value, Value]:
     far = np.geomspace(NEAREST, FARTHEST, POINTS)
     distance = SMALL / deviance(graph.number([SMALL])) * far
     distance = graph("Compress", distance, distance < high - low, axis=0)
-    weights = (-ALIKE * (n - 1.0) / n * deviance(distance)).exp() * distance.gradient()
+    # Both ends of the domain are alike, and 0 is the lower one: distances have the coordinates of thetas.
+    weights = (-ALIKE * (n - 1.0) / n * deviance(distance)).exp() * of.coordinate(distance).gradient()
     theta, weights = end + side * distance, normalised(weights).unsqueeze(0)
     return graph.where(turned, theta.reversed(), theta), graph.where(turned, weights.reversed(), weights)
 
 
-def mean_in_agreement(mean: Value, seen: Observed) -> Value:
-    """The factor that brings the mean of a prior within one standard error of the mean count, where events are rare."""
-    observed, where = seen.mean(seen.x), mean.graph.where
+def mean_in_agreement(of: ChannelGraph, theta: Value, weights: Value, seen: Observed) -> Value:
+    """Thetas drawn to 0, or from it, until the mean count is within one standard error of that seen.
+
+    Events are few or rare then, and observations reduced: where successes were the rule, they are failures.
+    """
+    where, observed = theta.graph.where, seen.mean(seen.x)
+    expected = seen.mean(seen.known) * (weights * theta).sum()
     away = seen.x - observed
-    error = (seen.mean(away * away).at_least(1.0 / seen.n) / seen.n).sqrt()
-    return where(observed >= RARE, 1.0, mean.clip(observed - error, observed + error) / mean)
+    error = (seen.units * away * away).sum().at_least(1.0).sqrt() / seen.n
+    factor = expected.clip(observed - error, observed + error) / expected
+    if np.isfinite(of.channel.domain[1]):
+        factor = (of.channel.domain[1] / theta.max()).at_most(factor)
+    ordinary = where(seen.n * observed >= FEW, observed, 0.0) >= RARE
+    return theta * where(ordinary, 1.0, factor)
