@@ -62,12 +62,12 @@ def command(
       cat words.tsv | ebformer estimate - --count n --future 10 > predicted.tsv
     """
     from ebformer.errors import InputError
-    from ebformer.estimators.catalogue import default_method, find
+    from ebformer.estimators.catalogue import default_method, find, typed
     from ebformer.tables.files import check_folder, check_output, open_table
     from ebformer.tables.remarks import about_covariates, about_groups
     from ebformer.tables.shrink import shrink_table
 
-    chosen, near = None if method is None else find(method), options.pairs_in(neighbours)
+    chosen, near = None if method is None else typed(method), options.pairs_in(neighbours)
     if output is not None:
         check_output(output)
     if save is not None:
