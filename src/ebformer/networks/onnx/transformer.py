@@ -2,7 +2,7 @@
 
     inputs   x             float32 [u]   the distinct counts, each once
              multiplicity  float32 [u]   how many units showed each; 0 for a count that is only asked about
-    output   estimate      float32 [u]   E[theta | x], per unit of exposure
+    output   estimate      float32 [u]   the expected count of each, E[theta | x] times the exposure
 
 All units must have the same exposure; divide the estimates by it.
 """
