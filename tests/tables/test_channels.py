@@ -281,7 +281,7 @@ def test_a_fit_that_is_updated_is_the_fit_of_all_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({"effect": "x"}, "effects need their standard errors"),
+        ({"effect": "x"}, r"effects need their standard errors: give --se \(in Python se=\), .* 1 for z-values"),
         ({"count": "x", "se": "known"}, "effects are named by effect, not by count"),
         ({"count": "x", "trials": "known", "exposure": "known"}, "give one of them"),
         ({"count": "x", "trials": 0}, "trials is 0: give whole numbers of at least 1"),
@@ -295,6 +295,21 @@ def test_a_fit_that_is_updated_is_the_fit_of_all_rows(tmp_path: Path) -> None:
 def test_words_that_do_not_go_together_are_refused(words: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         shrink(pl.DataFrame(a_table("binomial")), **words, method="npmle")
+
+
+@pytest.mark.parametrize(
+    ("samples", "words", "sentence"),
+    [
+        ([[1, 2], [3, 4, 5]], {}, "samples differ in size: give their tallies to eb.estimate_many"),
+        ([[1, 2], [3, -4]], {}, r"row 1: counts\[1\] is -4"),
+        ([[1, 2], [3, 4]], {"trials": [5, 0]}, r"row 0: trials\[1\] is 0"),
+        ([[1, 2], [3, 4]], {"trials": [5, 6, 7]}, r"trials of shape \(3,\) for successes of shape \(2, 2\)"),
+        (np.ma.masked_equal([[1, 2], [3, 4]], 3), {}, "entries are masked"),
+    ],
+)
+def test_what_is_wrong_with_a_matrix_of_samples_is_named(samples: Any, words: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        eb.estimate(samples, **words, method="mle")
 
 
 def test_without_a_method_it_is_the_default_of_the_channel() -> None:
