@@ -17,6 +17,7 @@ import ebformer as eb
 from ebformer import selection
 from ebformer.channels import channels
 from ebformer.errors import InputError
+from ebformer.networks import weights, zoo
 from ebformer.point_null import pointed
 from ebformer.tables import observations as module
 from ebformer.tables.answers import Wanted, asked_for
@@ -276,6 +277,15 @@ def test_a_fit_that_is_updated_is_the_fit_of_all_rows(tmp_path: Path) -> None:
         parts = eb.load_fit(tmp_path / "fit.json").updated(table[100:200]).updated(table[200:])
         whole = eb.fit(table, **known)
         pd.testing.assert_frame_equal(*(fit.apply(table, top=3).to_pandas() for fit in (parts, whole)), rtol=1e-6)
+
+
+def test_a_saved_fit_of_a_network_of_ones_own_is_not_updated_by_another(tmp_path: Path) -> None:
+    weights.save(tmp_path / "mine.safetensors", zoo.load("priorformer"))
+    mine = eb.Priorformer.load(tmp_path / "mine.safetensors")
+    table = pl.DataFrame({"goals": [0, 1, 5, 2]})
+    eb.fit(table, "goals", method=mine).save(tmp_path / "fit.json")
+    with pytest.raises(InputError, match="without its method mine, which is yours: fit old and new rows together"):
+        eb.load_fit(tmp_path / "fit.json").updated(table)
 
 
 @pytest.mark.parametrize(
