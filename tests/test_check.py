@@ -6,11 +6,13 @@ import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
+import pandas
 import pytest
 from scipy import stats
 
 import ebformer as eb
 from ebformer.bayes import log_marginal
+from ebformer.binning import FIT_LIMIT
 from ebformer.channels.gamma_prior import GammaPrior
 from ebformer.check import ENOUGH, RELEVANT, _moments, model_check, pit_interval
 from ebformer.prior import Prior
@@ -220,6 +222,16 @@ def test_rates_that_rise_with_whole_exposures_may_be_tries_and_are_not_fitted_ap
     at_bats = rng.integers(5, 300, 1_500)
     hits = rng.binomial(at_bats, rng.beta(80.0, 240.0, 1_500) * (0.6 + 0.4 * at_bats / 300))
     assert verdict(Tally.of(hits, exposure=at_bats)) == eb.Poisson().advice.tries
+
+
+def test_more_tries_than_a_fit_holds_apart_are_told_from_exposures() -> None:
+    """Exposures are put into bins where they are many, and bins are no whole numbers."""
+    rng = np.random.default_rng(0)
+    at_bats = rng.integers(5, 300, 12_000)
+    hits = rng.binomial(at_bats, rng.beta(80.0, 240.0, 12_000) * (0.6 + 0.4 * at_bats / 300))
+    assert len(Tally.of(hits, exposure=at_bats)) > FIT_LIMIT
+    with pytest.warns(eb.ModelWarning, match="if these are successes out of so many tries, use --trials"):
+        eb.shrink(pandas.DataFrame({"hits": hits, "at_bats": at_bats}), "hits", "at_bats", method="gamma")
 
 
 def test_honest_counts_are_not_taken_for_tries_nor_for_tables_without_zeros() -> None:

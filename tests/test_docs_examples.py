@@ -52,6 +52,7 @@ PAGES = (
     "drift.md",
     "groups.md",
     "signals.md",
+    "weights.md",
 )
 BLOCK = re.compile(r"^```(python(?=\n>>> )|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PICTURE = re.compile(r"^!\[[^\]]+\]\(pictures/([\w-]+\.png)\)$", re.MULTILINE)

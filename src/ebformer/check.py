@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ebformer.bayes.marginal import in_blocks, log_marginal, marginal_cdf
+from ebformer.binning import coarsened
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats
 from ebformer.prior import AnyPrior
@@ -77,6 +78,7 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     """
     if tally.n < HANDFUL:
         return ModelCheck(np.full(FEWEST_BINS, 1 / FEWEST_BINS), 1.0, 0.0, True, too_few(tally.channel))
+    tried, tally = like_tries(tally), coarsened(tally)
     low, high = pit_interval(prior, tally)
     bins = int(np.clip(tally.n // PER_BIN, FEWEST_BINS, BINS))
     width = np.maximum(high - low, 1e-12)[:, None]  # where f(x) is nearly 0, the PIT is a point and its bin is certain
@@ -89,7 +91,8 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     departure = zeros_left_out(tally) or _trend(low, high, tally)
     if departure is None and p_value < SIGNIFICANT and distance > RELEVANT:
         departure = _diagnosis(low, high, tally)
-    departure = _tries(prior, tally, departure) or departure
+    if tried:
+        departure = _tries(prior, tally, departure) or departure
     sentence = departure or (too_few(tally.channel) if tally.n < ENOUGH else _praise(tally.channel, p_value, distance))
     spread = _moments(low, high, tally.multiplicity)[1]
     return ModelCheck(pit, p_value, distance, departure is None, sentence, spread)
@@ -187,15 +190,26 @@ def zeros_left_out(tally: Tally) -> str | None:
     return advice.no_zeros if told and units[x == 1].sum() > ones_expected / 2 else None
 
 
-def _tries(prior: AnyPrior, tally: Tally, departure: str | None) -> str | None:
-    """What is said of counts that look like successes out of tries: none is above its exposure, a whole number.
+def like_tries(tally: Tally) -> bool:
+    """Whether counts can be successes out of tries: none is above its exposure, a whole number.
 
-    That is told where chance is no excuse, since the prior expects many that are, and where something is wrong that
-    tries explain. Rates that are small look the same either way.
+    Rates that are small look the same either way. To be asked of the observations themselves: bins of exposures are no
+    whole numbers.
+
+    >>> like_tries(Tally.of([1, 2, 3], [4, 4, 5])), like_tries(Tally.of([1, 2, 3], [4, 4, 5.5]))
+    (True, False)
     """
-    advice, x, known = tally.channel.advice, tally.x, tally.known
-    if advice.tries is None or tally.mean < SMALL_RATE or bool(np.any((x > known) | (known != np.floor(known)))):
-        return None
+    x, known = tally.x, tally.known
+    told = tally.channel.advice.tries is not None and tally.mean >= SMALL_RATE
+    return told and not bool(np.any((x > known) | (known != np.floor(known))))
+
+
+def _tries(prior: AnyPrior, tally: Tally, departure: str | None) -> str | None:
+    """What is said of counts that look like successes out of tries, where chance is no excuse.
+
+    That is where the prior expects many counts above their exposures, and where something is wrong that tries explain.
+    """
+    advice, known = tally.channel.advice, tally.known
     explained = [advice.narrow, *(advice.trend.format(direction=direction) for direction in ("higher", "lower"))]
     if departure in explained:
         return advice.tries

@@ -130,3 +130,8 @@ def test_atoms_at_the_ends_of_the_domain_are_certain_of_what_is_next() -> None:
 def test_atoms_outside_the_domain_are_refused(name: str, atom: float) -> None:
     with pytest.raises(InputError, match="no prior of"):
         posterior(Prior([atom], [1.0]), 1, KNOWN[channel_named(name).keyword][1], channel=channel_named(name))
+
+
+def test_the_name_of_a_method_is_no_prior() -> None:
+    with pytest.raises(InputError, match="'gamma' is no prior of rates here: give a gamma prior or atoms"):
+        posterior("gamma", [0, 1])  # type: ignore[arg-type]

@@ -467,6 +467,19 @@ def test_a_first_look_on_a_terminal(league: Path) -> None:
     assert "write all of them with -o" in text
 
 
+@pytest.mark.parametrize(
+    ("asked", "column"),
+    [(("--top", "5"), "expected_rank"), (("--above", "0.3"), "p_above"), (("--null", "0.1"), "lfsr")],
+)
+def test_who_is_looked_for_comes_first_on_a_terminal(league: Path, asked: tuple[str, str], column: str) -> None:
+    arguments = ("estimate", league, "--count", "goals", "--exposure", "games", "--method", "gamma", *asked)
+    rows = list(csv.DictReader(io.StringIO(ebformer(*arguments).stdout)))
+    leader = min(rows, key=lambda row: float(row[column]) * (-1 if column == "p_above" else 1))
+    text = on_a_terminal(*arguments)
+    assert f"the first 20 rows by {column}; write all of them with -o" in text
+    assert re.findall(r"player \d+", text)[0] == leader["player"]
+
+
 def test_entries_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
     names = ["Ann [red]", "Bo [/b] y", "Cy :smiley:"]
     (tmp_path / "names.csv").write_text("[bold]name,goals\n" + "".join(f"{name},1\n" for name in names))

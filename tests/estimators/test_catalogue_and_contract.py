@@ -1,6 +1,7 @@
 """Every method in the catalogue obeys the laws, and the checker finds those that do not."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 
 import ebformer as eb
 from ebformer.errors import ContractError, InputError, KnownError
-from ebformer.estimators.catalogue import CATALOGUE, CLASSICAL, estimator, find
+from ebformer.estimators.catalogue import CATALOGUE, CLASSICAL, estimator, find, typed
 from ebformer.estimators.contract import LAWS
+from ebformer.networks import weights, zoo
 from ebformer.rule import BayesRule
 
 VARIANTS = [
@@ -295,3 +297,14 @@ def test_the_contract_is_checked_of_a_name_too_and_not_of_what_is_no_method() ->
     assert eb.check_estimator("gamma") == tuple(LAWS)
     with pytest.raises(InputError, match="3 is no method"):
         eb.check_estimator(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["T24r", "priorformer"])
+def test_a_file_of_weights_is_a_method_where_it_is_typed(name: str, tmp_path: Path) -> None:
+    shipped, tally = zoo.load(name), eb.Tally([0, 1, 2, 5], [30, 20, 9, 1])
+    weights.save(tmp_path / "mine.safetensors", shipped)
+    mine = typed(str(tmp_path / "mine.safetensors"))
+    assert mine.name == "mine"
+    assert mine(tally)(tally.values).tolist() == typed(name)(tally)(tally.values).tolist()
+    with pytest.raises(InputError, match="there is no method"):  # a saved fit may name any file
+        find(str(tmp_path / "mine.safetensors"))

@@ -79,6 +79,10 @@ def test_a_world_a_method_and_a_network_of_ones_own(tmp_path: Path, monkeypatch:
     elsewhere = np.asarray(session.run(["estimate"], given)[0])
     assert np.allclose(elsewhere, mine(tally).fitted + mine(tally).excess, rtol=2e-3, atol=2e-3)
 
+    beside = ["--world", "own_worlds:Bumps", "--estimators", f"mle,{weights}", "--n", "64", "--priors", "2"]
+    run("arena", *beside, "--workers", "1", "-o", "scores.csv", folder=tmp_path)
+    assert str(weights) in (tmp_path / "scores.csv").read_text(encoding="utf-8")
+
     eb.check_estimator(Halfway())
     rivals = {"mle": eb.Mle(), "halfway": Halfway(), "mine": mine, "priorformer": eb.Priorformer()}
     bumps = replace(world_named("own_worlds:Bumps"), theta_max=8.0)

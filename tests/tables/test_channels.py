@@ -17,6 +17,7 @@ import ebformer as eb
 from ebformer import selection
 from ebformer.channels import channels
 from ebformer.errors import InputError
+from ebformer.networks import weights, zoo
 from ebformer.point_null import pointed
 from ebformer.tables import observations as module
 from ebformer.tables.answers import Wanted, asked_for
@@ -278,10 +279,19 @@ def test_a_fit_that_is_updated_is_the_fit_of_all_rows(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(*(fit.apply(table, top=3).to_pandas() for fit in (parts, whole)), rtol=1e-6)
 
 
+def test_a_saved_fit_of_a_network_of_ones_own_is_not_updated_by_another(tmp_path: Path) -> None:
+    weights.save(tmp_path / "mine.safetensors", zoo.load("priorformer"))
+    mine = eb.Priorformer.load(tmp_path / "mine.safetensors")
+    table = pl.DataFrame({"goals": [0, 1, 5, 2]})
+    eb.fit(table, "goals", method=mine).save(tmp_path / "fit.json")
+    with pytest.raises(InputError, match="without its method mine, which is yours: fit old and new rows together"):
+        eb.load_fit(tmp_path / "fit.json").updated(table)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({"effect": "x"}, "effects need their standard errors"),
+        ({"effect": "x"}, r"effects need their standard errors: give --se \(in Python se=\), .* 1 for z-values"),
         ({"count": "x", "se": "known"}, "effects are named by effect, not by count"),
         ({"count": "x", "trials": "known", "exposure": "known"}, "give one of them"),
         ({"count": "x", "trials": 0}, "trials is 0: give whole numbers of at least 1"),
@@ -295,6 +305,21 @@ def test_a_fit_that_is_updated_is_the_fit_of_all_rows(tmp_path: Path) -> None:
 def test_words_that_do_not_go_together_are_refused(words: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         shrink(pl.DataFrame(a_table("binomial")), **words, method="npmle")
+
+
+@pytest.mark.parametrize(
+    ("samples", "words", "sentence"),
+    [
+        ([[1, 2], [3, 4, 5]], {}, "samples differ in size: give their tallies to eb.estimate_many"),
+        ([[1, 2], [3, -4]], {}, r"row 1: counts\[1\] is -4"),
+        ([[1, 2], [3, 4]], {"trials": [5, 0]}, r"row 0: trials\[1\] is 0"),
+        ([[1, 2], [3, 4]], {"trials": [5, 6, 7]}, r"trials of shape \(3,\) for successes of shape \(2, 2\)"),
+        (np.ma.masked_equal([[1, 2], [3, 4]], 3), {}, "entries are masked"),
+    ],
+)
+def test_what_is_wrong_with_a_matrix_of_samples_is_named(samples: Any, words: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        eb.estimate(samples, **words, method="mle")
 
 
 def test_without_a_method_it_is_the_default_of_the_channel() -> None:
@@ -370,6 +395,20 @@ def test_rows_that_repeat_a_name_are_told(home: str) -> None:
     for named in ({"group": "item_id"}, {"unit": "item_id"}):
         assert not any("repeat" in said for said in warnings_of(HOMES[home](days), **named))
     assert not any("repeat" in said for said in warnings_of(HOMES[home](days | {"name": list(range(400))})))
+
+
+def test_totals_are_whole_numbers_even_beside_a_unit_that_has_none() -> None:
+    days = pl.DataFrame({"item": ["a", "b", "a"], "clicks": [3, 9, 4], "shown": [10, 5, 10]})
+    found = eb.shrink(days, count="clicks", trials="shown", unit="item", method="mle", missing="explain")
+    assert found["clicks"].to_list() == [7, None]
+    assert found["clicks"].dtype.is_integer()
+    assert found["shown"].dtype.is_integer()
+
+
+def test_of_very_many_rows_the_first_tell_how_often_a_name_repeats_at_least() -> None:
+    days = duckdb.sql("SELECT i % 100_000 AS item_id, 3 + i % 2 AS clicks FROM range(2_500_000) AS days(i)")
+    with pytest.warns(eb.ModelWarning, match="rows repeat item_id, at least (9|10|11).[0-9] each"):
+        shrink(days, "clicks", method="mle")
 
 
 def warnings_of(frame: Any, **words: Any) -> list[str]:

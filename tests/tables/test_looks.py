@@ -155,6 +155,21 @@ def test_a_unit_keeps_its_history_when_it_changes_groups() -> None:
         assert found[column].to_numpy() == pytest.approx(plain[column].to_numpy(), rel=1e-9), column
 
 
+@pytest.mark.parametrize("keyword", ["exposure", "trials"])
+def test_a_look_of_no_games_is_none(keyword: str) -> None:
+    """Earlier looks in which a unit did not play change nothing; in the last, earlier ones and the prior answer."""
+    table, _ = league(60, 3, seen=0.8)
+    table = table.with_columns(games=(82 * pl.col("games")).round())
+    table = table.with_columns(goals=pl.min_horizontal("goals", "games").cast(pl.Int64))
+    idle = pl.DataFrame({"player": ["p1", "p2", "new"], "season": [2009, 2009, 2012], "goals": 0, "games": 0.0})
+    asked = {"count": "goals", keyword: "games", "unit": "player", "look": "season", "method": "priorformer"}
+    longer = pl.concat([table, idle], how="vertical_relaxed")
+    plain, found = eb.shrink(table, **asked), eb.shrink(longer, **asked)
+    assert found["estimate"][:-1].to_numpy() == pytest.approx(plain["estimate"].to_numpy(), rel=1e-9)
+    assert found["estimate"].min() < found["estimate"][-1] < found["estimate"].max()
+    assert found["games"].dtype.is_integer() == (keyword == "trials")
+
+
 def test_what_is_left_out_or_assumed_is_said() -> None:
     """Who is gone is left out; and one look alone teaches no drift."""
     table, _ = league(40, 2)

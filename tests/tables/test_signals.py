@@ -208,6 +208,11 @@ def test_the_command_says_what_python_says(tmp_path: Path) -> None:
     assert np.allclose(found["EBGM"], same["EBGM"])
 
 
+def test_a_misspelt_column_is_named_beside_those_there_are() -> None:
+    with pytest.raises(InputError, match=r"'evnt' \(did you mean 'event'\?\); the columns are drug, event, sex, n"):
+        eb.signals(reports(), "drug", "evnt", "n")
+
+
 def test_what_cannot_be_used_is_named() -> None:
     frame = reports()
     with pytest.raises(NoPriorError, match="mle"):

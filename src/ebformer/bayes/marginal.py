@@ -184,7 +184,7 @@ def admits(channel: Channel, prior: AnyPrior) -> bool:
 
 def admitted(prior: AnyPrior, channel: Channel) -> AnyPrior:
     """The prior, or an `InputError` where it is not one of this channel's thetas."""
-    if not admits(channel, prior):
+    if not isinstance(prior, AnyPrior) or not admits(channel, prior):
         low, high = channel.domain
         raise InputError(
             f"{prior!r} is no prior of {channel.words.thetas} here: give "

@@ -108,7 +108,9 @@ class Channel(ABC):
     words: ClassVar[Words]
     advice: ClassVar[Advice]
     whole: ClassVar[bool] = True
-    """Observations are whole numbers."""
+    """Observations are whole numbers,"""
+    whole_known: ClassVar[bool] = False
+    """and so is what is known."""
     domain: ClassVar[tuple[float, float]]
     """The smallest and the largest theta; one that is finite may be an atom of its own."""
     inside: ClassVar[tuple[float, float]]

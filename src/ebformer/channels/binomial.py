@@ -64,6 +64,7 @@ class Binomial(Channel):
             "where they do, methods that shrink least are flattered."
         ),
     )
+    whole_known = True
     domain = (0.0, 1.0)
     inside = (1e-100, 1.0 - 2.0**-53)
     conjugate = "beta"
@@ -108,7 +109,8 @@ class Binomial(Channel):
         return np.asarray(np.sin(0.5 * np.clip(u, 0.0, np.pi)) ** 2)
 
     def noise(self, known: Floats) -> Floats:
-        return np.asarray(1.0 / np.sqrt(known))
+        with np.errstate(divide="ignore"):  # of no trials it is infinite
+            return np.asarray(1.0 / np.sqrt(known))
 
     def natural(self, theta: Floats) -> Floats:
         return np.asarray(logit(theta))

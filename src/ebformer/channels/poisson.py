@@ -141,7 +141,8 @@ class Poisson(Channel):
         return np.asarray((0.5 * np.maximum(u, 0.0)) ** 2)
 
     def noise(self, known: Floats) -> Floats:
-        return np.asarray(1.0 / np.sqrt(known))
+        with np.errstate(divide="ignore"):  # of no time it is infinite
+            return np.asarray(1.0 / np.sqrt(known))
 
     def natural(self, theta: Floats) -> Floats:
         with np.errstate(divide="ignore"):

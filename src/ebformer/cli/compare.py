@@ -37,11 +37,11 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
     import numpy as np
 
     from ebformer.comparison import compare, margin
-    from ebformer.estimators.catalogue import find, serving
+    from ebformer.estimators.catalogue import serving, typed
     from ebformer.tables.files import open_table
     from ebformer.tables.observations import observe
 
-    chosen = {name: find(name) for name in options.comma_separated(methods)} if methods else {}
+    chosen = {name: typed(name) for name in options.comma_separated(methods)} if methods else {}
     with open_table(file) as opened, options.watch(opened)("Reading"):
         observations = observe(opened.table, named.found_in(opened), named.missing)
         tally = observations.tallies()[None]

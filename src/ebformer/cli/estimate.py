@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Rows shown on a terminal where no output is named."""
+LEADING = {"expected_rank": "ASC", "p_above": "DESC", "p_below": "DESC", "lfsr": "ASC"}
+"""Answers that say who is looked for; the first of these that was asked for puts rows in order on a terminal."""
 
 
 @click.command()
@@ -62,12 +64,12 @@ def command(
       cat words.tsv | ebformer estimate - --count n --future 10 > predicted.tsv
     """
     from ebformer.errors import InputError
-    from ebformer.estimators.catalogue import default_method, find
+    from ebformer.estimators.catalogue import default_method, find, typed
     from ebformer.tables.files import check_folder, check_output, open_table
     from ebformer.tables.remarks import about_covariates, about_groups
     from ebformer.tables.shrink import shrink_table
 
-    chosen, near = None if method is None else find(method), options.pairs_in(neighbours)
+    chosen, near = None if method is None else typed(method), options.pairs_in(neighbours)
     if output is not None:
         check_output(output)
     if save is not None:
@@ -116,17 +118,20 @@ def deliver(file: TableFile, shrunken: Shrunken, output: str | None, label: str 
 
 
 def _first_look(file: TableFile, shrunken: Shrunken, label: str | None) -> None:
-    """The first rows; of a wide table, the columns that matter: names, what was seen, answers."""
+    """The first rows, or those that lead; of a wide table, the columns that matter: names, what was seen, answers."""
     from ebformer.report.labels import label_column
 
     file.connection.execute("SET threads = 1")
     rows, columns = shrunken.rows, shrunken.observations.columns
-    first = [dict(zip(rows.columns, row, strict=True)) for row in rows.limit(SHOWN + 1).fetchall()]
     new = [name for name in rows.columns if name not in file.table.names]
+    by = next((name for name in LEADING if name in new), None)
+    rows = rows if by is None else rows.order(f"{by} {LEADING[by]} NULLS LAST")
+    first = [dict(zip(rows.columns, row, strict=True)) for row in rows.limit(SHOWN + 1).fetchall()]
     seen = [name for name in (columns.group, columns.x, columns.role("known")) if name is not None]
     called = label or (label_column(first[:SHOWN], {*seen, *new}) if first else None)
     matter = dict.fromkeys([*([called] if called else []), *seen, *new])
     titles = dict(zip(rows.columns, file.titles(rows.columns), strict=True))
-    more = f"the first {SHOWN} rows; write all of them with -o out.csv" if len(first) > SHOWN else None
+    which = f"the first {SHOWN} rows" if by is None else f"the first {SHOWN} rows by {by}"
+    more = f"{which}; write all of them with -o out.csv" if len(first) > SHOWN else None
     shown = [{titles[name]: entry for name, entry in row.items()} for row in first[:SHOWN]]
     terminal.show_rows(shown, more, [titles[name] for name in matter])

@@ -200,7 +200,8 @@ fitting = _options(
     ),
     click.option(
         "--method",
-        help="One of those that `ebformer methods` lists.  [default: priorformer, or npmle-em with --zeros]",
+        help="One of those that `ebformer methods` lists, or the weights of a network of yours, such as "
+        "mine.safetensors.  [default: priorformer, or npmle-em with --zeros]",
     ),
 )
 """--group, --pool, --neighbours and --method."""

@@ -56,14 +56,14 @@ def command(
 
     from ebformer.comparison import compare
     from ebformer.errors import InputError
-    from ebformer.estimators.catalogue import CATALOGUE, default_method, find
+    from ebformer.estimators.catalogue import CATALOGUE, default_method, find, typed
     from ebformer.report.choropleth import Areas
     from ebformer.report.figures import some_units
     from ebformer.report.table_page import table_page
     from ebformer.tables.files import check_folder, open_table
     from ebformer.tables.shrink import shrink_table
 
-    chosen, near = None if method is None else find(method), options.pairs_in(neighbours)
+    chosen, near = None if method is None else typed(method), options.pairs_in(neighbours)
     if not output.lower().endswith((".html", ".htm")):
         raise InputError(
             f"a report is an HTML page, and {output} does not end in .html: end it so; browsers print to PDF"

@@ -57,7 +57,7 @@ def command(
       ebformer signals reports.csv --row drug --column event --count n --stratify sex --above 2 -o signals.csv
       ebformer signals districts.csv --row district --column cause --count deaths --expected expected -o smr.csv
     """
-    from ebformer.estimators.catalogue import find
+    from ebformer.estimators.catalogue import typed
     from ebformer.tables.answers import Wanted
     from ebformer.tables.columns import Columns
     from ebformer.tables.duck import DuckTable
@@ -66,7 +66,7 @@ def command(
 
     if output is not None:
         check_output(output)
-    chosen = find(method)
+    chosen = typed(method)
     with open_table(file, output or "-") as opened:
         pairs, wanted = Pairs(row, column, count, stratify, expected), Wanted(above=above, fdr=fdr, signals=True)
         found = find_signals(opened.table, pairs, chosen, wanted, options.watch(opened))

@@ -36,6 +36,9 @@ CLASSICAL = {
 PRETRAINED = {"transformer": "pretrained.Pretrained", "priorformer": "priorformer.Priorformer"}
 """What reads each family of shipped weights."""
 
+WEIGHTS = ".safetensors"
+"""How the names of files of weights end."""
+
 ENTRY_POINTS = "ebformer.methods"
 """The group of entry points by which other packages add methods: a name, and the subclass of `Estimator` it means."""
 
@@ -141,6 +144,26 @@ def find(method: str | Estimator) -> Estimator:
     if not isinstance(method, Estimator):
         raise InputError(f"{method!r} is no method: give a name or an estimator, such as 'gamma' or Gamma()")
     return method
+
+
+def typed(method: str, **options: Any) -> Estimator:
+    """A method as a command is told of it: by name, or by the file of weights of a network of one's own.
+
+    Only what a person types may be a file: names that are read from saved fits go to `find`.
+
+    >>> typed("mine.safetensors")
+    Traceback (most recent call last):
+    ...
+    ebformer.errors.WeightsError: mine.safetensors cannot be read: No such file or directory
+    """
+    if not method.endswith(WEIGHTS):
+        return estimator(method, **options)
+    from ebformer.networks import weights
+
+    readers = {family: _loaded(home) for family, home in PRETRAINED.items()}  # and weights know their families then
+    weights.load(method)  # complains of all that is wrong with it
+    found: Estimator = readers[weights.family_of(method)].load(method)
+    return found
 
 
 def method_for(channel: Channel, method: str | Estimator | None = None) -> Estimator:

@@ -63,7 +63,7 @@ class NpmleEm(Estimator):
         if step > 1:
             words = channel.words
             warnings.warn(
-                f"npmle-em has {self.nodes} nodes, {step:.3g} deviations of the noise apart: too few "
+                f"npmle-em has {self.nodes} nodes, more than a deviation of the noise apart: too few "
                 f"for {words.xs} as far apart as these; take npmle, which needs none",
                 stacklevel=3,
             )

@@ -30,14 +30,14 @@ def check_fit(fit: Fit, observations: Observations, rng: np.random.Generator) ->
     """
     if fit.expectation is not None and fit.columns.channel.name == "binomial":
         return {}  # units of unlike expectations share no prior that could be checked at once
-    return observations.of_groups(lambda tally, group: _check(fit.rules[group], coarsened(tally), rng))
+    return observations.of_groups(lambda tally, group: _check(fit.rules[group], tally, rng))
 
 
 def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:
     own = None if rule.prior is None else model_check(rule.prior, tally, rng)
     if own is not None and (own.fits or rule.method == "npmle" or rule.kind == "completed"):
         return own
-    best = CATALOGUE["npmle"](tally).prior
+    best = CATALOGUE["npmle"](coarsened(tally)).prior
     assert best is not None
     of_any_prior = model_check(best, tally, rng)
     if own is None or not of_any_prior.fits:

@@ -76,7 +76,8 @@ class Columns:
         given = {"count": count, "effect": effect}
         other = next((word for word, name in given.items() if name is not None and word != channel.column), None)
         if other == "effect":
-            raise InputError("effects need their standard errors: give se, a column or one number for all")
+            errors = "a column or one number for all, which is 1 for z-values"
+            raise InputError(f"effects need their standard errors: give --se (in Python se=), {errors}")
         if other is not None:
             raise InputError(f"{channel.words.xs} are named by {channel.column}, not by {other}: give {channel.column}")
         if isinstance(known, Real):

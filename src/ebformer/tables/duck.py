@@ -19,14 +19,12 @@ from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role, about_booleans
 from ebformer.tables.entries import MISSING_GROUPS, MISSING_NUMBERS, Offender, about_thousands
 from ebformer.tables.keys import common_future, keys, more_keys, totals
-from ebformer.tables.observations import Contents, Distinct
+from ebformer.tables.observations import COUNTED, Contents, Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
 NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT"
 KINDS = {"i": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN", "O": "VARCHAR"}
 """The types of answers, by the kind of their array."""
-COUNTED = 1_000_000
-"""Rows among which names that repeat are looked for."""
 SEVERAL = 100
 """More columns than this are not judged one by one."""
 JUDGED = 10_000

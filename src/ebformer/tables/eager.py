@@ -54,9 +54,11 @@ class EagerTable:
             )
         lost = np.bincount(order, ~usable) > 0
         rows = self.frame[np.sort(first).tolist()].select(*columns.by)
-        kind = np.int64 if channel.whole else np.float64
-        totals = {columns.x: np.ma.array(np.where(lost, 0.0, x).astype(kind), mask=lost)}
-        totals[str(after.known)] = np.ma.array(np.where(lost, 0.0, known), mask=lost)
+        names, wholes = (columns.x, str(after.known)), (channel.whole, channel.whole_known)
+        totals = {
+            name: np.ma.array(np.where(lost, 0.0, each).astype(np.int64 if whole else np.float64), mask=lost)
+            for name, whole, each in zip(names, wholes, (x, known), strict=True)
+        }
         if columns.common is not None:  # NaN where the rows of a unit differ, or lack it
             future = shown.more["future"]
             alike = np.bincount(order, future != future[np.sort(first)][order]) == 0
@@ -131,7 +133,9 @@ class EagerTable:
             texts = [None if none else text for text, none in zip(np.ma.getdata(values)[which], empty, strict=True)]
             return nw.new_series(name, texts, nw.String(), backend=home)
         column = nw.new_series(name, np.where(empty, np.nan, np.ma.getdata(values)[which]), backend=home)
-        return column if home.is_pandas_like() else column.fill_nan(None)
+        if home.is_pandas_like():
+            return column
+        return column.fill_nan(None).cast(nw.Int64()) if values.dtype.kind == "i" else column.fill_nan(None)
 
     def _shown(self, columns: Columns, width: float) -> Distinct:
         """What every row shows."""

@@ -18,6 +18,7 @@ from ebformer.binning import coarsened, distinct_rows
 from ebformer.covariates import Expectation
 from ebformer.deviations import shifted
 from ebformer.errors import EbformerError, InputError
+from ebformer.plural import counted
 from ebformer.point_null import pointed
 from ebformer.prior import Prior
 from ebformer.rule import Rule
@@ -56,7 +57,7 @@ class Questions:
                 yield rule, slice(start, min(start + block, end))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fit:
     """One rule per group (under None where the table is one group) and the columns it reads: what was learnt.
 
@@ -69,10 +70,19 @@ class Fit:
     method: Callable[[Tally], Rule] | None = field(default=None, compare=False)
     between: float | None = None
     """The share of the spread that lies between pooled groups; None where each was fitted by itself."""
-    neighbours: tuple[tuple[str, str], ...] | None = field(default=None, repr=False)
+    neighbours: tuple[tuple[str, str], ...] | None = None
     """Pairs of groups that lie side by side, where such are known."""
-    expectation: Expectation | None = field(default=None, repr=False, compare=False)
+    expectation: Expectation | None = field(default=None, compare=False)
     """What covariates let expect; the rules are then of deviations from it."""
+
+    def __repr__(self) -> str:
+        known = {} if self.columns.known is None else {self.columns.channel.keyword: self.columns.known}
+        groups = {} if self.columns.group is None else {"group": self.columns.group}
+        roles = {self.columns.channel.column: self.columns.x} | known | groups
+        methods = " and ".join(sorted({rule.method for rule in self.rules.values()}))
+        units = "" if self.tally is None else f" of {counted(self.tally.n, 'unit')}"
+        several = "" if None in self.rules else f" in {counted(len(self.rules), 'group')}"
+        return f"Fit({', '.join(f'{role}={name!r}' for role, name in roles.items())}: {methods}{units}{several})"
 
     @cached_property
     def shared(self) -> list[tuple[Rule, list[str | None]]]:

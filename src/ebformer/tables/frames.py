@@ -219,7 +219,9 @@ def estimate(
     if isinstance(x, Tally) or (isinstance(x, list | tuple) and any(isinstance(each, Tally) for each in x)):
         raise InputError("estimate takes observations, not tallies: give those to eb.estimate_many, as a list")
     channel, about = pick(known, words, channel)
-    if np.ndim(x) == 2:
+    if _several(x):
+        if np.ma.is_masked(x) or np.ma.is_masked(about):
+            raise InputError("entries are masked: leave such units out, and give tallies to eb.estimate_many")
         return _of_rows(np.asarray(x), about, channel, method)
     observations = observed(channel, x, channel.words.xs)
     if about is not None:
@@ -234,6 +236,14 @@ def estimate(
     return np.asarray(rule(observations[first], None if about is None else about[first])[which])
 
 
+def _several(x: ArrayLike) -> bool:
+    """Whether these are samples rather than units."""
+    try:
+        return np.ndim(x) == 2
+    except ValueError as error:
+        raise InputError("samples differ in size: give their tallies to eb.estimate_many, as a list") from error
+
+
 def _of_rows(x: NDArray[Any], known: Any, channel: Channel, method: str | Estimator | None) -> NDArray[np.float64]:
     """Estimates for every row of x [samples, units], with what is known of the same shape, of each unit, or of all."""
     try:
@@ -241,11 +251,13 @@ def _of_rows(x: NDArray[Any], known: Any, channel: Channel, method: str | Estima
     except ValueError as error:
         have = f"{channel.words.knowns} of shape {np.shape(known)} for {channel.words.xs} of shape {x.shape}"
         raise InputError(f"there are {have}: give as many, or a row for all samples") from error
-    chosen = method_for(channel, method)
-    rows = [
-        estimate(row, None if about is None else about[i], method=chosen, channel=channel) for i, row in enumerate(x)
-    ]
-    return np.array(rows).reshape(x.shape)
+    chosen, found = method_for(channel, method), np.empty(x.shape)
+    for i, row in enumerate(x):
+        try:
+            found[i] = estimate(row, None if about is None else about[i], method=chosen, channel=channel)
+        except InputError as error:
+            raise InputError(f"row {i}: {error}") from error
+    return found
 
 
 def estimate_many(tallies: Iterable[Tally], method: str | Estimator | None = None) -> list[NDArray[np.float64]]:

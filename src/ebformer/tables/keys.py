@@ -92,10 +92,10 @@ def totals(channel: Channel, x: Any, known: Any) -> list[str]:
     """SQL for the x and the known that the rows of a unit add up to; NULL where one of them cannot be used."""
     usable = channel.usable(x, known)
     sums: list[Any] = [Sql(f"sum(CASE WHEN {usable} THEN {each} END)") for each in channel.summands(x, known)]
-    whole = f"bool_and(coalesce({usable}, false))"
-    kinds = ("BIGINT" if channel.whole else "DOUBLE", "DOUBLE")
+    all_usable = f"bool_and(coalesce({usable}, false))"
+    kinds = ("BIGINT" if whole else "DOUBLE" for whole in (channel.whole, channel.whole_known))
     added_up = zip(channel.added_up(sums[0], sums[1]), kinds, strict=True)
-    return [f"CAST(CASE WHEN {whole} THEN {total} END AS {kind})" for total, kind in added_up]
+    return [f"CAST(CASE WHEN {all_usable} THEN {total} END AS {kind})" for total, kind in added_up]
 
 
 class Defect(NamedTuple):

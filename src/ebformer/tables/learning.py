@@ -56,11 +56,14 @@ def fit_table(
 
 def with_units(fit: Fit, observations: Observations) -> Fit:
     """The fit of all units so far and of these."""
-    from ebformer.estimators.catalogue import find
+    from ebformer.estimators.catalogue import CATALOGUE
 
     if fit.expectation is not None:
         raise InputError("what covariates tell is learnt from all units at once: fit old and new rows together")
-    method = fit.method or find(next(iter(fit.rules.values())).method)
+    name = next(iter(fit.rules.values())).method
+    method = fit.method or CATALOGUE.get(name)
+    if method is None:
+        raise InputError(f"the fit is saved without its method {name}, which is yours: fit old and new rows together")
     seen: dict[str | None, Tally] = {}
     for group, rule in fit.rules.items():
         if rule.tally is None:

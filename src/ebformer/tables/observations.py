@@ -29,6 +29,8 @@ LIMIT = 30_000
 PER_GROUP = 100
 """... unless they are fewer than this per group: to fit a group takes longer than to answer so many. More stay where
 bins would grow wider than the noise of large counts."""
+COUNTED = 1_000_000
+"""Rows among which names that repeat are looked for, at least."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from ebformer.rule import Rule
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, first_few
 from ebformer.tables.fit import Fit
-from ebformer.tables.observations import Observations, Source
+from ebformer.tables.observations import COUNTED, Observations, Source
 
 NAMES = re.compile(
     r"(^|[_ .-])(id|ids|key|code|name|item|sku|player|person|user|customer|patient|policy|product|unit|subject|url)$"
@@ -54,8 +54,9 @@ def about_repeats(source: Source, columns: Columns) -> list[str]:
         return []
     near = [name for name, kind in zip(names, kinds, strict=True) if kind > 0.9 * most]
     name = next((name for name in near if name.lower().endswith("id")), near[0])  # two people may share a name
+    part = "at least" if rows == COUNTED else "about"  # there are more rows, which may repeat more often
     return [
-        f"rows repeat {name}, about {rows / most:.1f} each: a row must be a unit, "
+        f"rows repeat {name}, {part} {rows / most:.1f} each: a row must be a unit, "
         f"so if {name} is the unit, add its rows up with --unit {name} (in Python unit={name!r})"
     ]
 

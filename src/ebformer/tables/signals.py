@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -54,6 +54,18 @@ class Pairs:
         if self.row == self.column:
             raise InputError(f"{self.row!r} cannot be both the row and the column of a pair: name two columns")
 
+    @property
+    def columns(self) -> list[str]:
+        """All columns that are read."""
+        named = (self.row, self.column, self.count, self.stratify, self.expected)
+        return list(dict.fromkeys(name for name in named if name is not None))
+
+    def found_in(self, names: Sequence[str]) -> None:
+        """Complain of a column that is not among these names."""
+        Columns(self.count, self.expected).found_in(names)
+        for name in (self.row, self.column, self.stratify):
+            Columns(self.count, group=name).found_in(names)
+
 
 @dataclass(frozen=True, eq=False)
 class Signals:
@@ -95,14 +107,15 @@ def signals(
     except TypeError as error:
         kind = type(frame).__name__
         raise InputError(f"cannot find signals in a {kind}: give a pandas, polars or pyarrow table") from error
-    wanted = [name for name in (row, column, count, stratify, expected) if name is not None]
-    ebformer_reports = {name: _of_one_type(name, native[name].to_numpy()) for name in native.columns if name in wanted}
+    pairs = Pairs(row, column, count, stratify, expected)
+    pairs.found_in(native.columns)
+    ebformer_reports = {name: _of_one_type(name, native[name].to_numpy()) for name in pairs.columns}
     with complaints_about("the table"), duckdb.connect() as connection:
         table = DuckTable(connection.from_query("SELECT * FROM ebformer_reports"))
         del ebformer_reports
         found = find_signals(
             table,
-            Pairs(row, column, count, stratify, expected),
+            pairs,
             find(method),
             Wanted(above=above, fdr=fdr, signals=True),
         )
@@ -128,9 +141,7 @@ def find_signals(
     watch: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> Signals:
     """Expect, fit, check and answer: every pair of the table with what to believe of its ratio."""
-    Columns(pairs.count, pairs.expected).found_in(table.names)
-    for name in (pairs.row, pairs.column, pairs.stratify):
-        Columns(pairs.count, group=name).found_in(table.names)
+    pairs.found_in(table.names)
     with watch("Estimating"):
         observe(table, Columns(pairs.count, pairs.expected))  # complains about the first count that is none
         cells, tally = _given(table, pairs) if pairs.expected else _from_margins(table, pairs)

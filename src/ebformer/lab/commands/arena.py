@@ -142,11 +142,11 @@ def command(
 
 
 def _estimators(names: str, theta_max: str) -> dict[str, Estimator]:
-    """Entries of the catalogue; minimax is told the upper end of the priors, as in the paper."""
-    from ebformer.estimators.catalogue import estimator
+    """Those named, or in files of weights; minimax is told the upper end of the priors, as in the paper."""
+    from ebformer.estimators.catalogue import typed
 
     known = {} if theta_max == "random" else {"minimax": {"theta_max": float(theta_max)}}
-    return {name: estimator(name, **known.get(name, {})) for name in comma_separated(names)}
+    return {name: typed(name, **known.get(name, {})) for name in comma_separated(names)}
 
 
 def _beside(published: list[Loss], ours: list[Loss]) -> list[Loss]:

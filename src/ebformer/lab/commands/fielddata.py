@@ -332,7 +332,7 @@ def chosen(names: str | None) -> dict[str, Estimator]:
     Unless it is named, minimax stays out: it does not learn from the counts, and solves a game anew for every maximum.
     """
     from ebformer.channels import POISSON
-    from ebformer.estimators.catalogue import find, serving
+    from ebformer.estimators.catalogue import serving, typed
 
     wanted = comma_separated(names) if names else [name for name in serving(POISSON) if name != "minimax"]
-    return {name: find(name) for name in dict.fromkeys(["mle", *wanted])}
+    return {name: typed(name) for name in dict.fromkeys(["mle", *wanted])}

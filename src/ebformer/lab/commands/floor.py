@@ -60,7 +60,7 @@ def command(
     """
     from ebformer.atomic import replacing
     from ebformer.errors import InputError
-    from ebformer.estimators.catalogue import find
+    from ebformer.estimators.catalogue import typed
     from ebformer.lab.figures.floor_tables import card_with_floors, floor_page, floor_table
     from ebformer.lab.floors import WORLDS, play_all
 
@@ -68,7 +68,7 @@ def command(
         numbers = [int(part) for part in comma_separated(sizes)]
     except ValueError as mistake:
         raise InputError(f"--n is {sizes!r}: give whole numbers, separated by commas") from mistake
-    methods = [find(name) for name in comma_separated(beside)] if beside else []
+    methods = [typed(name) for name in comma_separated(beside)] if beside else []
     names = list(WORLDS) if worlds == "all" else comma_separated(worlds)
     how = "no file was written" if output is None else "the same command again goes on from here"
     with resumable(how):
