@@ -57,7 +57,8 @@ def attack(door: str, number: int) -> Counter[str]:
 def keep(door: str, case: object, why: str) -> None:
     """A counter-example as a file, and as a line on the terminal."""
     text = json.dumps({"door": door, "why": why, "case": case}, indent=1, sort_keys=True)
-    name = f"{door.replace(' ', '-')}-{hashlib.sha256(why.encode()).hexdigest()[:10]}.json"  # one for each cause
+    cause = text if why.startswith("hang") else why  # one file for each cause, which a hang does not tell
+    name = f"{door.replace(' ', '-')}-{hashlib.sha256(cause.encode()).hexdigest()[:10]}.json"
     FOUND.mkdir(exist_ok=True)
     if (FOUND / name).exists():
         return
