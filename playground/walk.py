@@ -27,8 +27,9 @@ from ebformer.prior import ConjugatePrior, GridPrior, Prior
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, Role, check_unambiguous
 from ebformer.tables.entries import Offender, about_thousands, means_missing
-from ebformer.tables.fit import Fit, fit_table
+from ebformer.tables.fit import Fit
 from ebformer.tables.keys import keys
+from ebformer.tables.learning import fit_table
 from ebformer.tables.observations import Distinct, observe
 from ebformer.tables.remarks import about_few_rows, about_repeats, about_rules
 from ebformer.tables.text_files import (

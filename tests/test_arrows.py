@@ -11,7 +11,7 @@ LAYERS = [
     {"errors", "atomic", "plural", "saved", "distributions"},
     {"tally", "prior", "channels", "binning"},
     {"bayes"},
-    {"rule"},
+    {"rule", "saved_prior", "saved_rule"},
     {"estimators", "networks"},
     {
         "tables",

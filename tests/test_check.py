@@ -250,3 +250,11 @@ def test_successes_out_of_equal_tries_are_not_sent_to_another_method() -> None:
     for seed in range(15):
         x = np.random.default_rng(seed).binomial(10, 0.5, 200)
         assert "use npmle" not in verdict(Tally.of(x), "priorformer", seed)
+
+
+def test_a_handful_of_units_is_too_few_to_tell() -> None:
+    prior, rng = Prior([1.0], [1.0]), np.random.default_rng(0)
+    six, seven = (model_check(prior, Tally.of([90] * n), rng) for n in (6, 7))
+    assert six.fits
+    assert six.sentence.startswith("too few rows")
+    assert not seven.fits

@@ -15,8 +15,8 @@ import ebformer as eb
 from command_line import ebformer
 from ebformer.channels import POISSON, channel_named
 from ebformer.errors import InputError, NoPriorError
-from ebformer.pooling import own_shapes, pool
-from ebformer.prior import Prior
+from ebformer.pooling import CERTAIN, own_shapes, pool
+from ebformer.prior import Prior, UncertainPrior
 from ebformer.windows import SHARES, windows
 
 warnings.simplefilter("ignore")
@@ -53,6 +53,26 @@ def test_a_group_of_one_unit_has_the_common_prior() -> None:
     table = groups(0.5, [1, 50, 50, 50], 0)
     found = pool([eb.Tally.of(x) for _, x in table], eb.estimator("npmle"))
     assert np.allclose(found.rules[0].prior.weights, found.common.prior.weights, rtol=1e-9)
+
+
+def test_a_group_doubts_its_prior_as_all_units_doubt_theirs() -> None:
+    table = groups(0.5, [1, 6, 6], 0)
+    found = pool([eb.Tally.of(x) for _, x in table], eb.estimator("priorformer"))
+    common, one, six = (rule.prior for rule in (found.common, *found.rules[:2]))
+    assert np.allclose(one.versions, common.versions, rtol=1e-9)
+    ratio = six.versions / common.versions  # one window in front of every version, up to a factor each
+    assert np.allclose(ratio / ratio[:, :1], ratio[0] / ratio[0, 0], rtol=1e-9)
+    assert np.ptp(ratio[0] / ratio[0, 0]) > 0.1
+
+
+def test_ten_thousand_units_leave_no_doubt_to_carry() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.poisson(rng.gamma(3.0, 1.0, CERTAIN + 1))
+    found = pool([eb.Tally.of(x[:50]), eb.Tally.of(x[50:])], eb.estimator("priorformer"))
+    asked = found.common.posterior(np.arange(12))
+    certain = eb.bayes.posterior(found.common.prior.certain, np.arange(12))
+    assert not isinstance(found.rules[0].prior, UncertainPrior)
+    assert np.all(np.abs(asked.mean - certain.mean) < 0.02 * np.sqrt(certain.variance))
 
 
 def test_groups_that_look_alike_may_be_counted_instead() -> None:

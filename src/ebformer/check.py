@@ -20,7 +20,7 @@ BINS, FEWEST_BINS, PER_BIN = 20, 4, 10
 ENOUGH = FEWEST_BINS * PER_BIN
 """With fewer units than this nothing but a gross departure would show, so that none is no sign of a fit."""
 HANDFUL = 7
-"""Fewer units than this are not asked whether zeros were left out: a map has thousands of groups of one."""
+"""Fewer units than this are not checked, since hardly any departure could show: a map has thousands of such groups."""
 SIGNIFICANT = 1e-3
 """A departure is reported when chance alone would show it less often than this ..."""
 RELEVANT = 0.02
@@ -75,6 +75,8 @@ def model_check(prior: AnyPrior, tally: Tally, rng: np.random.Generator) -> Mode
     >>> print(model_check(Prior([4.0], [1.0]), Tally.of(rng.binomial(5, 0.8, 1000)), rng).sentence)
     the counts vary less than Poisson counts can: if each is out of so many tries, use --trials (in Python trials=)
     """
+    if tally.n < HANDFUL:
+        return ModelCheck(np.full(FEWEST_BINS, 1 / FEWEST_BINS), 1.0, 0.0, True, too_few(tally.channel))
     low, high = pit_interval(prior, tally)
     bins = int(np.clip(tally.n // PER_BIN, FEWEST_BINS, BINS))
     width = np.maximum(high - low, 1e-12)[:, None]  # where f(x) is nearly 0, the PIT is a point and its bin is certain

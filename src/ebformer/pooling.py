@@ -13,7 +13,7 @@ from scipy import sparse
 from ebformer.binning import coarsened, distinct_rows, merged
 from ebformer.distributions import Floats
 from ebformer.errors import InputError, NoPriorError
-from ebformer.prior import AnyPrior
+from ebformer.prior import AnyPrior, UncertainPrior
 from ebformer.rule import BayesRule, Rule
 from ebformer.tally import Tally
 from ebformer.windows import ENTRIES, SHARES, learnt_shares, relative_likelihood, windows, with_atoms
@@ -22,6 +22,8 @@ CONCENTRATIONS = (np.inf, 3000.0, 1000.0, 300.0, 100.0, 30.0)
 """How many units of its own a group must have to move half-way from the window to its own shape."""
 LARGE, JUDGES = 30, 1000
 """Groups of fewer units have no shape of their own; so many of the largest decide how far the others may have one."""
+CERTAIN = 10_000
+"""Units, beyond which doubts about the common prior change nothing, and would be carried by every group."""
 STEPS, TINY = 30, 1e-300
 
 
@@ -51,7 +53,8 @@ def pool(
     the units of the group, under chances of shares that are likeliest for all groups. Around its mean a Dirichlet prior
     lets large groups have a shape of their own; its concentration is the one under which half of each group's units
     predicts the others best. The prior of a unit comes from the others of its group: so what n units say counts
-    (n - 1) / n. `times` tells how many groups look like each tally. One group alone has the common rule.
+    (n - 1) / n. Where the common prior is uncertain, so is that of a group, in the same versions. `times` tells
+    how many groups look like each tally. One group alone has the common rule.
 
     `neighbours` [g, g] has a 1 where two groups lie side by side: then what the neighbours show tells about the place
     of a group, too, as if their units were further ones of its own. Each of these overlapping neighbourhoods weighs
@@ -79,6 +82,8 @@ def pool(
         )
     assert isinstance(common, BayesRule)
     prior = with_atoms(common.prior, channel, x, known)
+    if isinstance(prior, UncertainPrior) and of_all.sum() > CERTAIN:
+        prior = prior.certain
     if groups.sum() == 1 or len(prior) == 1:
         return Pool([_rule(common, common.mixing, tally) for tally in tallies], common, 0.0, np.inf)
     first, which = distinct_rows(x, known)

@@ -188,9 +188,20 @@ class UncertainPrior(GridPrior):
         relative = self.versions / self.weights
         return np.asarray(weights * ((1.0 / (weights @ relative.T)) @ relative / len(relative)))
 
-    def reweighted(self, weights: ArrayLike) -> GridPrior:  # type: ignore[override]
-        """A prior that is not uncertain any more."""
-        return GridPrior(self.atoms, weights, self.channel, self.point)
+    @property
+    def certain(self) -> GridPrior:
+        """The mean of the versions, without the doubt."""
+        return GridPrior(self.atoms, self.weights, self.channel, self.point)
+
+    def reweighted(self, weights: ArrayLike) -> Self:
+        """Every version times weights / self.weights, and normalised: as uncertain as before.
+
+        >>> doubt = UncertainPrior([1.0, 4.0], [[0.2, 0.8], [0.4, 0.6]])
+        >>> doubt.reweighted([0.7, 0.3]).versions.round(3).tolist()
+        [[0.583, 0.417], [0.789, 0.211]]
+        """
+        each = self.versions * (np.asarray(weights) / self.weights)
+        return type(self)(self.atoms, each / each.sum(axis=1, keepdims=True), self.channel, self.point)
 
     def _with_atoms(self, atoms: Floats) -> Self:
         return type(self)(atoms, self.versions, self.channel, self._point_among(atoms))

@@ -7,7 +7,6 @@ import os
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,33 +14,20 @@ from numpy.typing import ArrayLike
 
 from ebformer.atomic import replacing
 from ebformer.bayes import bayes_rule, log_marginal, posterior, predictive
-from ebformer.bayes.marginal import admitted, check_known, observations
+from ebformer.bayes.marginal import observations
 from ebformer.bayes.prediction import units_to_come
-from ebformer.channels import CHANNELS, POISSON, channel_named, pick
+from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
-from ebformer.channels.mixed_prior import ConjugateMixture, MixedPrior
 from ebformer.distributions import Floats, Posterior, Predictive
-from ebformer.errors import InputError, KnownError, NoPriorError, WeightsError
-from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior, UncertainPrior
-from ebformer.saved import finite, read_json, vector, whole
+from ebformer.errors import InputError, KnownError, NoPriorError
+from ebformer.prior import AnyPrior, Prior
+from ebformer.saved_prior import prior_of, prior_record
 from ebformer.tally import Tally
 
 if TYPE_CHECKING:
     from ebformer.drift import Drift, Earlier
 
 FORMAT, VERSION = "ebformer-rule", 2
-FIT_FORMAT = "ebformer-fit"
-"""What a file says that holds the rules of a table (`tables.saved_fit`)."""
-
-RULE_KINDS = {
-    "mle": "ebformer.estimators.mle",
-    "robbins": "ebformer.estimators.robbins",
-    "step": "ebformer.estimators.erm_monotone",
-    "network": "ebformer.estimators.pretrained",
-    "completed": "ebformer.estimators.unseen_zeros",
-    "newton": "ebformer.estimators.newton",
-}
-"""Where the kinds of rules that are not in this module are defined: a file names a kind, never a module to import."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +244,7 @@ class Rule(ABC):
         return self.prior
 
     def record(self) -> dict[str, Any]:
-        """The rule as plain JSON values; `Rule.from_record` reads them back."""
+        """The rule as plain JSON values; `saved_rule.rule_of` reads them back."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -281,44 +267,9 @@ class Rule(ABC):
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Rule:
         """Read a rule that `save` wrote, or the one in a fit of a table without groups; nothing in it is executed."""
-        record = read_json(path, "a saved rule", "write one with rule.save(path)")
-        return Rule.from_record(_only_rule(record, path), path)
+        from ebformer.saved_rule import read
 
-    @staticmethod
-    def from_record(record: Any, path: str | os.PathLike[str]) -> Rule:
-        """The rule that `record` wrote down; complaints name the path it came from."""
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
-            raise InputError(f"{path} is not a saved rule: write one with rule.save(path)")
-        kind, version = str(record.get("kind")), record.get("version")
-        if kind in RULE_KINDS:
-            import_module(RULE_KINDS[kind])
-        if version not in (1, VERSION) or kind not in Rule._kinds:
-            raise InputError(
-                f"{path} holds a rule of kind {kind!r}, version {version!r}, "
-                "which this ebformer cannot read: install the version that wrote it"
-            )
-        try:
-            # Files of version 1 hold rules for Poisson counts, and nothing about what was fitted.
-            rule = Rule._kinds[kind]._from_content(
-                record["content"], **_common(record if version == VERSION else {**record, "known": record["exposure"]})
-            )
-            if isinstance(rule, CurveRule) and rule.known is None:
-                raise ValueError("'known', which no curve is without")
-            return rule
-        except WeightsError:
-            raise
-        except (KeyError, IndexError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
-            raise InputError(f"{path} is damaged, for a rule of kind {kind!r}, at {error}: save it again") from error
-
-
-def _only_rule(record: Any, path: str | os.PathLike[str]) -> Any:
-    """The record of a rule: the file itself, or what a fit without groups holds."""
-    if not isinstance(record, dict) or record.get("format") != FIT_FORMAT:
-        return record
-    match record.get("rules"):
-        case [{"groups": [None], "rule": rule}]:
-            return rule
-    raise InputError(f"{path} holds a fit with a rule for each group: open it with eb.load_fit")
+        return read(path)
 
 
 def _moving(drift: Drift | None) -> Drift:
@@ -326,38 +277,6 @@ def _moving(drift: Drift | None) -> Drift:
     if drift is None:
         raise InputError("earlier looks are worth what thetas kept of them: give drift=, or Drift.none() for all")
     return drift
-
-
-def _common(record: dict[str, Any]) -> dict[str, Any]:
-    """What rules of every kind have, from a record."""
-    of, known, convergence = record.get("channel", POISSON.name), record["known"], record["convergence"]
-    units, log_likelihood, parameters = (record.get(name) for name in ("units", "log_likelihood", "parameters"))
-    if of not in CHANNELS:
-        raise ValueError(f"channel {of!r}")
-    if not isinstance(record["method"], str):
-        raise TypeError("its method")
-    for number, least in ((units, 1), (parameters, 0)):
-        if number is not None:
-            whole(number, least)
-    if known is None and not channel_named(of).complete and record["kind"] != "completed":
-        raise ValueError("what its units shared")
-    if known is not None:
-        known = finite(known)
-        check_known(channel_named(of), np.asarray(known), channel_named(of).keyword)
-    return {
-        "method": record["method"],
-        "channel": channel_named(of),
-        "known": known,
-        "convergence": None if convergence is None else _convergence(**convergence),
-        "as_saved": (units, None if log_likelihood is None else finite(log_likelihood)),
-        "parameters": parameters,
-    }
-
-
-def _convergence(gap: Any, iterations: Any, reached: Any, meaning: Any) -> Convergence:
-    if not (isinstance(reached, bool) and isinstance(meaning, str)):
-        raise TypeError("its convergence")
-    return Convergence(finite(gap), whole(iterations), reached, meaning)
 
 
 @dataclass(frozen=True)
@@ -387,60 +306,11 @@ class BayesRule(Rule):
         return bayes_rule(self.mixing, x, known, channel=self.look)
 
     def _content(self) -> dict[str, Any]:
-        if isinstance(self.mixing, ConjugateMixture):
-            return {"mixture": self.mixing.parameters()}
-        if isinstance(self.mixing, MixedPrior):
-            return {"mixed": self.mixing.parameters()}
-        if isinstance(self.mixing, ConjugatePrior):
-            return {self.mixing.name: self.mixing.parameters()}
-        found = {"atoms": self.mixing.atoms.tolist(), "weights": self.mixing.weights.tolist()}
-        if not isinstance(self.mixing, GridPrior):
-            return found
-        point = {} if self.mixing.point is None else {"point": self.mixing.point}
-        if isinstance(self.mixing, UncertainPrior):
-            return {"versions": found | {"weights": self.mixing.versions.tolist()} | point}
-        return {"grid": found | point}
+        return prior_record(self.mixing)
 
     @classmethod
     def _from_content(cls, content: dict[str, Any], **common: Any) -> BayesRule:
-        of: Channel = common["channel"]
-        mixing: AnyPrior
-        if of.conjugate in content:
-            mixing = of.conjugate_prior(**{name: finite(value) for name, value in content[of.conjugate].items()})
-        elif "mixed" in content or "mixture" in content:
-            named = dict(content["mixed"] if "mixed" in content else content["mixture"])
-            in_doubt = int(named.pop("in_doubt", 1))
-            vectors = {name: vector(values, -np.inf, np.inf) for name, values in named.items()}
-            weights = vectors.pop("weights")
-            if any(values.size != weights.size for values in vectors.values()):
-                raise ValueError("parameters of several lengths")
-            if not (bool(np.all(weights >= 0)) and abs(float(weights.sum()) - 1.0) < 1e-6):
-                raise ValueError("weights that do not add up to 1")
-            if not (in_doubt >= 1 and weights.size % in_doubt == 0):
-                raise ValueError("priors of several lengths")
-            parts = of.conjugate_prior(**vectors)
-            mixing = MixedPrior(parts, weights) if "mixed" in content else ConjugateMixture(parts, weights, in_doubt)
-        elif "versions" in content:
-            found = content["versions"]
-            rows = np.stack([vector(row, 0.0, np.inf) for row in found["weights"]])
-            mixing = UncertainPrior(vector(found["atoms"], -np.inf, np.inf), rows, of, _point(found))
-        elif "grid" in content:
-            mixing = GridPrior(*_atoms(content["grid"]), of, _point(content["grid"]))
-        else:
-            mixing = Prior(*_atoms(content))
-        return cls(mixing=admitted(mixing, of), **common)
-
-
-def _atoms(content: dict[str, Any]) -> tuple[Floats, Floats]:
-    return vector(content["atoms"], -np.inf, np.inf), vector(content["weights"], 0.0, np.inf)
-
-
-def _point(content: dict[str, Any]) -> float | None:
-    """The atom that is a point, where one is."""
-    point = content.get("point")
-    if point is not None and finite(point) not in content["atoms"]:
-        raise ValueError("a point that is no atom")
-    return point
+        return cls(mixing=prior_of(content, common["channel"]), **common)
 
 
 @dataclass(frozen=True)

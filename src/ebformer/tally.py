@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -144,6 +145,17 @@ class Tally:
             else f"{len(self):,} distinct {words.xs} from {low:.6g} to {high:.6g}"
         )
         return f"Tally(n={self.n:,}, {seen}{self.channel.about(self.common)})"
+
+
+def added_up(tallies: Sequence[tuple[Tally, int]]) -> Tally:
+    """All units of several tallies of one channel, each so many times.
+
+    >>> added_up([(Tally.of([0, 3]), 2), (Tally.of([3]), 1)]).multiplicity.tolist()
+    [2, 3]
+    """
+    x, known = (np.concatenate([getattr(tally, name) for tally, _ in tallies]) for name in ("values", "known"))
+    units = np.concatenate([tally.multiplicity * times for tally, times in tallies])
+    return Tally(x, units, known, channel=tallies[0][0].channel)
 
 
 def observed(channel: Channel, numbers: ArrayLike, name: str) -> NDArray[Any]:

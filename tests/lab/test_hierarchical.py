@@ -1,19 +1,15 @@
-"""Hierarchical Bayes: closed forms of small worlds, the power of the likelihood, floors, and what is refused."""
+"""Hierarchical Bayes: closed forms of small worlds, the power of the likelihood, and what is refused."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
-from tests.command_line import ebformer
 
 from ebformer.errors import InputError
-from ebformer.estimators.catalogue import find
-from ebformer.lab.floors import FLOOR, Paid, floor_table, play, play_all
 from ebformer.lab.hierarchical import Averaged, Hierarchical, averaged
-from ebformer.lab.tempering import Script, dimensions, priors_of, tempered
+from ebformer.lab.tempering import tempered
+from ebformer.lab.uniform_numbers import Script, dimensions, priors_of
 from ebformer.lab.worlds import GammaWorld, Multinomial, Neural, PaperThetaMax, PointMass, Universal, World
 from ebformer.lab.worlds.effects import Bells
 from ebformer.lab.worlds.rates import Few
@@ -85,47 +81,9 @@ def test_uniform_numbers_make_priors_as_a_generator_does(world: World) -> None:
     assert again.atoms == pytest.approx(made.atoms[:7, : again.atoms.shape[1]])
 
 
-def test_the_floor_is_what_the_rule_turns_out_to_pay_on_average() -> None:
-    rows = play_all(["universal"], [64], 60, [find("mle")], priors=200)
-    least = np.array([row.regret - row.turned_out for row in rows if row.method == FLOOR])
-    assert abs(least.mean()) < 4 * least.std() / np.sqrt(least.size)
-    table = floor_table(rows)
-    assert table.rows[0][0] == "universal 64"
-    assert float(table.rows[0][3].split()[0]) > 1
-
-
-def test_a_method_that_is_the_rule_pays_the_floor_and_is_nearest_to_its_own_power() -> None:
-    method = Hierarchical(Universal(), priors=2000, power=0.5)
-    own, other = play("universal", 100, 0, [method], priors=2000)
-    assert own.regret < other.regret
-    assert other.half < other.whole
-    assert own.whole < own.half
-
-
-def test_what_was_played_is_not_played_again(tmp_path: Path) -> None:
-    output = tmp_path / "floors.csv"
-    first = play_all(["universal"], [20], 2, [], 40, output)
-    more = play_all(["universal"], [20], 3, [find("mle")], 40, output)
-    assert [row for row in more if row.method == FLOOR][:2] == first
-    assert {row.method for row in more} == {FLOOR, "mle"}
-    assert isinstance(more[0], Paid)
-
-
-def test_the_command_tells_the_floor(tmp_path: Path) -> None:
-    page = tmp_path / "floors.md"
-    told = ebformer(
-        *("floor", "--world", "multinomial", "--n", "20", "--priors", "40", "--tables", "2", "--beside", "mle"),
-        *("--page", str(page)),
-    )
-    assert "mle" in told.stdout
-    assert "multinomial 20" in page.read_text()
-
-
 def test_what_cannot_be_averaged_is_refused() -> None:
     with pytest.raises(InputError, match="not of normal data"):
         Hierarchical(Bells())
-    with pytest.raises(InputError, match="at least 2 tables"):
-        play_all(["universal"], [20], 1, [], 40)
     with pytest.raises(InputError, match="at least 20 priors"):
         Hierarchical(Universal(), priors=5)
     with pytest.raises(InputError, match="one by one"):

@@ -21,8 +21,9 @@ from ebformer.rule import BayesRule
 from ebformer.tables import observations as module
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
-from ebformer.tables.fit import Fit, fit_table
+from ebformer.tables.fit import Fit
 from ebformer.tables.frames import shrink, source_of
+from ebformer.tables.learning import fit_table
 from ebformer.tables.observations import Distinct, Observations, observe
 from ebformer.tables.remarks import about_bins, remarks
 from ebformer.tables.shrink import shrink_table

@@ -17,8 +17,9 @@ from ebformer.rule import Rule
 from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit
 from ebformer.tables.columns import Columns
-from ebformer.tables.fit import Fit, fit_table
+from ebformer.tables.fit import Fit
 from ebformer.tables.frames import source_of
+from ebformer.tables.learning import fit_table
 from ebformer.tables.observations import Observations, observe
 from ebformer.tally import Tally
 

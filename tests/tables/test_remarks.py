@@ -10,8 +10,8 @@ import ebformer as eb
 from ebformer.check import ModelWarning, model_check
 from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns
-from ebformer.tables.fit import fit_table
 from ebformer.tables.frames import shrink, source_of
+from ebformer.tables.learning import fit_table
 from ebformer.tables.observations import Observations, observe
 from ebformer.tables.remarks import remarks
 

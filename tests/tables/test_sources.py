@@ -20,8 +20,8 @@ from ebformer.errors import InputError, WeightsError
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.files import open_table
-from ebformer.tables.fit import fit_table
 from ebformer.tables.frames import shrink, source_of
+from ebformer.tables.learning import fit_table
 from ebformer.tables.observations import observe
 from ebformer.tables.shrink import shrink_table
 from ebformer.tally import Tally

@@ -42,6 +42,7 @@ def command(
     from ebformer.tables.columns import first_few
     from ebformer.tables.files import check_input, check_output, open_table
     from ebformer.tables.fit import Fit
+    from ebformer.tables.learning import with_units
     from ebformer.tables.shrink import shrink_table
 
     if output is not None:
@@ -54,7 +55,7 @@ def command(
         shrunken = shrink_table(opened.table, columns, fit, wanted, missing, options.watch(opened))
         deliver(opened, shrunken, output, None)
     if update:
-        fit.with_units(shrunken.observations).save(rule)
+        with_units(fit, shrunken.observations).save(rule)
     options.say(f"{counted(int(shrunken.observations.keys.rows.sum()), 'row')} scored with {rule}")
     if new := [] if strict else fit.unknown(shrunken.observations):
         options.say(f"new in {columns.group}, answered with the prior of all: {first_few(new)}")

@@ -1,46 +1,66 @@
 """Floors: the least regret that a world allows, and how far methods are above it.
 
-Given a table, theta_G(x) is spread around the hierarchical Bayes rule, and the mean of that spread over tables is the
-floor. An answer a(x) pays the spread and (a(x) - rule(x))^2 on average over all priors that could have made the table:
-an exact mean in place of what the one prior that did happens to cost, which would take ten times as many tables.
+Table and prior are drawn together, so that the prior is one of all that could have made the table, drawn with the right
+chance; and so is every prior that it moves to while moves keep that law. A method's regret is its mean over these
+priors: an exact mean, with less noise than what the one prior costs that did make the table. The floor is the regret of
+the hierarchical Bayes rule, which knows the table and the world. How far the priors' own rules differ about their mean
+is on average below the floor, by what that mean is still off: this is what all pay at least.
 """
 
 from __future__ import annotations
 
-import datetime
 import zlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from math import nan
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ebformer import __version__
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
+from ebformer.estimators.catalogue import find
 from ebformer.lab.arena.losses import Truth
-from ebformer.lab.hierarchical import Averaged, Hierarchical
+from ebformer.lab.controls import Mean, by_weighing, controlled
+from ebformer.lab.hierarchical import Hierarchical
 from ebformer.lab.journal import Journal
 from ebformer.lab.rows import Format
+from ebformer.lab.uniform_numbers import dimensions, priors_of
 from ebformer.lab.worlds import Multinomial, Neural, PaperThetaMax, Universal, World, world_named
-from ebformer.report.text_table import TextTable
+from ebformer.tally import Tally
 
 POWERS = (0.25, 0.5, 0.75, 1.0)
-FLOOR = "hierarchical"
+FLOOR, CONTROL = "hierarchical", "control"
+FEWEST = 40
+"""Tables of a world and size, however sure the floor is: the ratios of methods are less so."""
+EVERYDAY = ("gamma", "lognormal", "zero-inflated")
 WORLDS: dict[str, tuple[World, World]] = {
     "neural": (Neural(), Neural()),
     "neural-unknown": (Neural(), Neural(PaperThetaMax())),
     "multinomial": (Multinomial(), Multinomial()),
     "universal": (Universal(), Universal()),
-    **{name: (world_named(name), world_named(name)) for name in ("gamma", "lognormal", "zero-inflated")},
+    **{name: (world_named(name), world_named(name)) for name in EVERYDAY},
 }
 """The world that tables are drawn from, and the one whose Bayes rule is the floor: in `neural-unknown` it has to find
 theta_max, which is 50 but has the paper's law as far as the rule knows."""
+FURTHER = 10**9
+"""Further tables, which the control alone plays, have random numbers of their own."""
+WEIGHING = "weighing"
+CONTROLS = {
+    "neural": ("T24f", "T24u"),
+    "neural-unknown": ("T24r", "T24ur"),
+    "universal": ("T24u", "T24u"),
+    **dict.fromkeys(EVERYDAY, (WEIGHING, WEIGHING)),
+}
+"""What follows the floor, up to 512 units and beyond, of which T24f and T24r are not told: the regret of a network, or
+how far many priors differ that are weighed by the table."""
+TOLD = 512
 
 
 class Paid(NamedTuple):
-    """What a method pays on one table of a world: on average given the table (`regret`), and as it turned out.
+    """What a method pays on one table of a world on average over priors given the table, and what all pay at least.
 
     The others are squared distances from the rules of the likelihood to the powers 1/4, 1/2, 3/4 and 1, less what
     the noise of the draws adds to them.
@@ -51,38 +71,80 @@ class Paid(NamedTuple):
     table: int
     method: str
     regret: float
-    turned_out: float
+    at_least: float
     quarter: float
     half: float
     three_quarters: float
     whole: float
 
+    @property
+    def distances(self) -> tuple[float, ...]:
+        return self.quarter, self.half, self.three_quarters, self.whole
+
 
 FORMAT = Format.of(Paid, identity=lambda paid: paid[:4])
 
 
-def play(name: str, n: int, table: int, methods: Sequence[Estimator], priors: int, seed: int = 0) -> list[Paid]:
-    """What the floor's rule and every method pay on one table."""
-    world, known = WORLDS[name] if name in WORLDS else (world_named(name),) * 2
-    rng = np.random.default_rng([seed, zlib.crc32(name.encode()), n, table])
-    truth = Truth.of(world.draw(rng))
+class Table(NamedTuple):
+    """A drawn table, and theta_G(x) at its values for priors G given the table [draws, values]."""
+
+    tally: Tally
+    exact: Floats
+
+
+def made(world: World, n: int, table: int, seed: int) -> tuple[Floats, Table]:
+    """The uniform numbers [1, d] of a prior of the world, and its table with its own rule."""
+    place = table if table >= 0 else FURTHER - table
+    rng = np.random.default_rng([seed, zlib.crc32(world.name.encode()), n, place])
+    numbers = rng.random((1, dimensions(world)))
+    truth = Truth.of(priors_of(world, numbers)[0])
     tally = truth.draw(n, rng)
-    at, share, exact = tally.values, tally.multiplicity / n, truth.bayes[np.searchsorted(truth.x, tally.values)]
-    given = Hierarchical(world, priors, seed=table).averages(tally, POWERS if known == world else POWERS[-1:])
-    sought = given if known == world else Hierarchical(known, priors, seed=table).averages(tally, POWERS)
-    best, rule = given[1.0], sought[1.0]
+    return numbers, Table(tally, truth.bayes[None, np.searchsorted(truth.x, tally.values)])
 
-    def squared(answer: Floats, of: Averaged, error: Floats | float = 0.0) -> float:
-        return float(share @ ((answer - of.estimates[at]) ** 2 - of.errors[at] ** 2 - error))
 
-    answers = [(FLOOR, rule.estimates[at]), *((method.name, method(tally)(at)) for method in methods)]
-    noise = [rule.errors[at] ** 2 if rule is not best else -(best.errors[at] ** 2), *[0.0] * len(methods)]
-    rows, spread = [], float(share @ best.spread[at])
-    for (method, answer), error in zip(answers, noise, strict=True):
-        distances = [squared(answer, sought[power]) for power in POWERS]
-        turned_out = float(share @ (answer - exact) ** 2)
-        rows.append(Paid(name, n, table, method, spread + squared(answer, best, error), turned_out, *distances))
-    return rows
+@lru_cache(maxsize=8)
+def drawn(world: World, n: int, table: int, priors: int, seed: int) -> Table:
+    """A table, and the priors that its own moves to."""
+    numbers, (tally, _) = made(world, n, table, seed)
+    return Table(tally, Hierarchical(world, priors, seed=table).draws_from(numbers, tally)[:, tally.values])
+
+
+def play(name: str, n: int, table: int, methods: Sequence[Estimator], priors: int, seed: int = 0) -> list[Paid]:
+    """What the floor's rule and every method pay on one table, and the control; alone on a further table, below 0."""
+    world, known = worlds_of(name)
+    if table < 0:
+        return control(name, n, table, made(world, n, table, seed)[1])
+    tally, exact = drawn(world, n, table, priors, seed)
+    at, share = tally.values, tally.multiplicity / n
+    rules = Hierarchical(known, priors, seed=table).averages(tally, POWERS)
+    centre, at_least = exact.mean(axis=0), float(share @ exact.var(axis=0))
+
+    def paid(method: str, answer: Floats, noise: Floats | float = 0.0) -> Paid:
+        regret = at_least + float(share @ ((answer - centre) ** 2 - noise))
+        away = (float(share @ ((answer - of.estimates[at]) ** 2 - of.errors[at] ** 2)) for of in rules.values())
+        return Paid(name, n, table, method, regret, at_least, *away)
+
+    own = paid(FLOOR, rules[1.0].estimates[at], rules[1.0].errors[at] ** 2)
+    others = [paid(method.name, method(tally)(at)) for method in methods]
+    return [own, *control(name, n, table, Table(tally, exact)), *others]
+
+
+def control(name: str, n: int, table: int, seen: Table) -> list[Paid]:
+    """The control of one table, if its world has one."""
+    if name not in CONTROLS:
+        return []
+    method = CONTROLS[name][n > TOLD]
+    if method == WEIGHING:
+        value = by_weighing(worlds_of(name)[0], seen.tally)
+    else:
+        answer = find(method)(seen.tally)(seen.tally.values)
+        value = float(((answer - seen.exact) ** 2).mean(axis=0) @ seen.tally.multiplicity / n)
+    return [Paid(name, n, table, CONTROL, value, *[nan] * 5)]
+
+
+def worlds_of(name: str) -> tuple[World, World]:
+    """That of the tables, and that of the floor's rule."""
+    return WORLDS[name] if name in WORLDS else (world_named(name),) * 2
 
 
 def play_all(
@@ -93,71 +155,55 @@ def play_all(
     priors: int,
     output: Path | None = None,
     seed: int = 0,
+    further: int = 0,
+    error: float = 0.0,
 ) -> list[Paid]:
-    """What every method pays on every table, played or read from the output."""
+    """What every method pays on every table, played or read from the output.
+
+    The control alone plays `further` tables. A world and size has its last table before `tables` where the floor's
+    standard error is at most the share `error` of it.
+    """
     if tables < 2 or min(sizes) < 1:
         raise InputError("give at least 1 unit and at least 2 tables")
-    cells = [(name, n, table) for table in range(tables) for name in names for n in sizes]
-    players = [FLOOR, *(method.name for method in methods)]
     with Journal(output, FORMAT) as journal:
-        have = {FORMAT.identity(row) for row in journal.rows}
-        for cell in cells:
-            missing = {player for player in players if (*cell, player) not in have}
+        have = {FORMAT.identity(row): row for row in journal.rows}
+        cells: dict[tuple[str, int], list[Paid]] = {(name, n): [] for name in names for n in sizes}
+
+        def add(cell: tuple[str, int], table: int, players: Sequence[str]) -> None:
+            missing = {player for player in players if (*cell, table, player) not in have}
             if missing:
                 rest = [method for method in methods if method.name in missing]
-                journal.append([row for row in play(*cell, rest, priors, seed) if row.method in missing])
-        asked = {(*cell, player) for cell in cells for player in players}
-        return [row for row in journal.finish() if FORMAT.identity(row) in asked]
+                new = [row for row in play(*cell, table, rest, priors, seed) if row.method in missing]
+                journal.append(new)
+                have.update({FORMAT.identity(row): row for row in new})
+            cells[cell] += [have[*cell, table, player] for player in players]
+
+        for cell in cells:
+            for table in range(further if cell[0] in CONTROLS else 0):
+                add(cell, -1 - table, [CONTROL])
+        for table in range(tables):
+            for cell, rows in cells.items():
+                if table < FEWEST or not sure(rows, error):
+                    add(cell, table, [FLOOR, *[CONTROL] * (cell[0] in CONTROLS), *(method.name for method in methods)])
+        journal.finish()
+        return [row for rows in cells.values() for row in rows]
 
 
-def floor_table(rows: Iterable[Paid]) -> TextTable:
-    """Worlds and sizes: the floor, what its rule turned out to pay, and every method's regret over the floor.
-
-    Beside each ratio stands the power of the likelihood whose rule the method is nearest to.
-    """
-    cells: dict[tuple[str, int], dict[str, list[Paid]]] = {}
-    for row in rows:
-        cells.setdefault((row.world, row.n), {}).setdefault(row.method, []).append(row)
-    order = [*WORLDS, *dict.fromkeys(world for world, _ in cells if world not in WORLDS)]
-    methods = list(dict.fromkeys(method for of in cells.values() for method in of if method != FLOOR))
-    told = []
-    for (world, n), of in sorted(cells.items(), key=lambda cell: (order.index(cell[0][0]), cell[0][1])):
-        least, turned = (np.array([getattr(row, name) for row in of[FLOOR]]) for name in ("regret", "turned_out"))
-        line = [f"{world} {n}", *(f"{each.mean():.4f} ± {standard_error(each):.4f}" for each in (least, turned))]
-        for method in methods:
-            ratio, error = ratio_of_means(np.array([paid.regret for paid in of[method]]), least)
-            distance = np.array([paid[6:] for paid in of[method]]).mean(axis=0)
-            line.append(f"{ratio:.2f} ± {error:.2f} ({POWERS[int(distance.argmin())]:g})")
-        told.append((*line, str(least.size)))
-    title = "The floor, and regret over it (and the nearest power of the likelihood), ± one standard error"
-    return TextTable(title, ("world, n", "floor", "as it turned out", *methods, "tables"), tuple(told))
+def floor_of(rows: Iterable[Paid], column: str = "regret") -> Mean:
+    """The mean over tables of one world and size of what the floor's rule pays, or of another column of its rows."""
+    rows = list(rows)
+    floor = np.array([getattr(row, column) for row in rows if row.method == FLOOR])
+    controls, further = (
+        np.array([row.regret for row in rows if row.method == CONTROL and (row.table < 0) == beyond])
+        for beyond in (False, True)
+    )
+    return controlled(floor, controls, further) if further.size else controlled(floor)
 
 
-def floor_page(rows: Sequence[Paid], command: str) -> str:
-    """docs/floors.md."""
-    measured = f"Measured {datetime.date.today()} with ebformer {__version__} by `{command}`."
-    return "\n\n".join([HEAD, measured, floor_table(rows).markdown(), NOTES]) + "\n"
-
-
-HEAD = """# Floors
-
-How much regret is left for anybody to save? Nobody can do better, on average over the priors of a world, than the
-world's own Bayes rule, which averages over all priors that could have made the table. Its regret is the *floor*. The
-table has the floor of some worlds for Poisson counts up to about 50, and every network's regret divided by it. 1.00
-is as good as can be. A network that knows another world may be far above the floor and still good: it does not know
-what the floor's rule knows. In brackets is the power of the likelihood whose rule the network is nearest to: 1 is
-Bayes' rule, and less is a rule that trusts its table less, as networks do beyond the sizes they were trained on."""
-NOTES = """`neural` priors end at 50, and the rule knows it; in `neural-unknown` it does not, and takes the paper's law
-of theta_max. `universal` priors have ten atoms. `gamma`, `lognormal` and `zero-inflated` are everyday priors with two
-or three numbers to find, so that their floors are low: no method without that knowledge gets near.
-
-The floor is an average over all priors given a table, which is exact but for the draws. *As it turned out* is what the
-rule paid against the one prior that did make the table, a noisier figure of the same mean. Where it is larger by more
-than chance, the draws are too few to represent all priors, and the floor lies between the two figures."""
-
-
-def standard_error(values: Floats) -> float:
-    return float(values.std(ddof=1) / np.sqrt(values.size))
+def sure(rows: Iterable[Paid], error: float) -> bool:
+    """Whether the standard error of the floor is at most a share of it."""
+    floor = floor_of(rows)
+    return floor.error <= error * floor.mean
 
 
 def ratio_of_means(above: Floats, below: Floats) -> tuple[float, float]:

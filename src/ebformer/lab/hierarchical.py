@@ -16,7 +16,8 @@ from ebformer.channels import POISSON
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.lab.tempering import tempered
+from ebformer.lab.tempering import followed, tempered
+from ebformer.lab.uniform_numbers import priors_of
 from ebformer.lab.worlds import Multinomial, Universal, World
 from ebformer.rule import Convergence, CurveRule
 from ebformer.tally import Tally
@@ -25,7 +26,9 @@ ALIVE = 30.0
 """Priors that must be left, in effect: a mean over k of them has about 1 + 1 / k times the least regret."""
 WARM_UP, BATCHES = 200, 20
 """Sweeps of Gibbs' sampler that are left out, and the batches of draws whose means tell the standard error."""
-LOOKS = 8
+EVERY = 5
+"""Where atoms are drawn too, they move slowly, and every fifth sweep is looked at."""
+LOOKS = 12
 """How often tempered particles are looked at; in between they move."""
 MEANING = "1 / effective number of priors"
 
@@ -81,21 +84,50 @@ class Hierarchical(Estimator):
 
     def averages(self, tally: Tally, powers: Sequence[float]) -> dict[float, Averaged]:
         """The rule for several powers of the likelihood, in rising order."""
-        size = 2 ** int(np.ceil(np.log2(max(64, int(tally.values.max()) + 2))))
-        world, rng = self.world, np.random.default_rng(self.seed)
-        bounded, ten = isinstance(world.theta_max, int | float), isinstance(world, Universal)
-        if bounded and (ten or isinstance(world, Multinomial)):
-            atoms, end = world.draw(np.random.default_rng(0)).atoms, None
-            if ten:
-                end = float(world.theta_max)  # type: ignore[arg-type]
-                atoms = np.minimum(np.quantile(tally.values, (np.arange(atoms.size) + 0.5) / atoms.size) + 0.5, end)
-            rules, evidence = by_gibbs(atoms, tally, size, self.priors, rng, end)
-            return {power: averaged(rules, (power - 1.0) * evidence) for power in powers}
-        particles = max(BATCHES, self.priors // LOOKS)
+        size, rng = size_for(tally), np.random.default_rng(self.seed)
+        if self.by_gibbs:
+            atoms = self.world.draw(np.random.default_rng(0)).atoms
+            if self.end is not None:
+                middles = (np.arange(atoms.size) + 0.5) / atoms.size
+                atoms = np.minimum(np.quantile(tally.values, middles) + 0.5, self.end)
+            weights = np.full(atoms.size, 1.0 / atoms.size)
+            first = WARM_UP if self.end is None else WARM_UP // EVERY
+            rules, evidence = gibbs(atoms, weights, tally, size, first + self.priors, rng, self.end)
+            return {power: averaged(rules[first:], (power - 1.0) * evidence[first:]) for power in powers}
         looks: dict[float, list[Floats]] = {}
-        for power, rules in tempered(world, tally, size, particles, powers, LOOKS, rng):
+        for power, rules in tempered(self.world, tally, size, self.particles, powers, LOOKS, rng):
             looks.setdefault(power, []).append(rules)
-        return {power: averaged(np.concatenate(several)) for power, several in looks.items()}
+        # One particle after the other, so that batches are as good as independent.
+        return {power: averaged(np.stack(each, axis=1).reshape(-1, size)) for power, each in looks.items()}
+
+    def draws_from(self, start: Floats, tally: Tally) -> Floats:
+        """Rules [draws, s] of priors given a tally, if the one of these uniform numbers [1, d] made it.
+
+        That prior is a draw given the tally, so that all it moves to are, with no need to warm up; half are left out,
+        where it is not yet forgotten.
+        """
+        size, rng = size_for(tally), np.random.default_rng([self.seed, 1])
+        if self.by_gibbs:
+            prior = priors_of(self.world, start)
+            return gibbs(prior.atoms[0], prior.weights[0], tally, size, self.priors, rng, self.end)[0][
+                self.priors // 2 :
+            ]
+        rules = followed(self.world, tally, size, start, max(1, self.particles // 2), LOOKS, rng)
+        return rules[:, LOOKS // 2 :].reshape(-1, size)
+
+    @property
+    def by_gibbs(self) -> bool:
+        """Whether the atoms are given, or few and uniform up to a given end."""
+        return isinstance(self.world.theta_max, int | float) and isinstance(self.world, Universal | Multinomial)
+
+    @property
+    def end(self) -> float | None:
+        """Up to which atoms are uniform; none where they are given."""
+        return float(self.world.theta_max) if isinstance(self.world, Universal) else None  # type: ignore[arg-type]
+
+    @property
+    def particles(self) -> int:
+        return max(BATCHES, self.priors // LOOKS)
 
 
 @dataclass(frozen=True)
@@ -134,19 +166,30 @@ def averaged(rules: Floats, log_weight: Floats | None = None) -> Averaged:
     return Averaged(estimates, np.sqrt(error), spread, float(np.clip(share, 1.0, len(rules))))
 
 
-def by_gibbs(
-    atoms: Floats, tally: Tally, size: int, sweeps: int, rng: np.random.Generator, end: float | None = None
+def size_for(tally: Tally) -> int:
+    """The number of counts 0, 1, ... that rules answer for."""
+    return int(2 ** np.ceil(np.log2(max(64, int(tally.values.max()) + 2))))
+
+
+def gibbs(
+    atoms: Floats,
+    weights: Floats,
+    tally: Tally,
+    size: int,
+    draws: int,
+    rng: np.random.Generator,
+    end: float | None = None,
 ) -> tuple[Floats, Floats]:
-    """Rules [sweeps, size] of priors drawn given the tally, where weights are uniform on the simplex before the data.
+    """Rules [draws, size] of priors drawn given the tally, where weights are uniform on the simplex before the data.
 
     In turn every unit is given an atom; the weights are drawn given how many units each atom has; and, where atoms are
     uniform up to an `end` before the data, each is drawn given the counts of its units. Otherwise they stay. Also the
-    log-likelihood [sweeps] of each.
+    log-likelihood [draws] of each.
     """
     x = np.arange(size, dtype=np.float64)[:, None]
-    kernel, weights = np.exp(POISSON.log_likelihood(x, atoms)), np.full(atoms.size, 1.0 / atoms.size)
-    rules, evidence = np.empty((sweeps, size)), np.empty(sweeps)
-    for sweep in range(-WARM_UP, sweeps):
+    kernel = np.exp(POISSON.log_likelihood(x, atoms))
+    rules, evidence, every = np.empty((draws, size)), np.empty(draws), 1 if end is None else EVERY
+    for sweep in range(1, draws * every + 1):
         chance = kernel[tally.values] * weights + 1e-300
         chance /= chance.sum(axis=1, keepdims=True)
         units = rng.multinomial(tally.multiplicity, chance)
@@ -154,9 +197,9 @@ def by_gibbs(
         if end is not None:
             atoms = atoms_given(units.sum(axis=0), tally.values @ units, end, rng)
             kernel = np.exp(POISSON.log_likelihood(x, atoms))
-        if sweep >= 0:
-            f = np.maximum(kernel @ weights, 1e-300)
-            rules[sweep], evidence[sweep] = kernel @ (atoms * weights) / f, tally.multiplicity @ np.log(f[tally.values])
+        if sweep % every == 0:
+            f, draw = np.maximum(kernel @ weights, 1e-300), sweep // every - 1
+            rules[draw], evidence[draw] = kernel @ (atoms * weights) / f, tally.multiplicity @ np.log(f[tally.values])
     return rules, evidence
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +15,16 @@ from numpy.typing import NDArray
 from ebformer.atomic import replacing
 from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
-from ebformer.channels import channel_named
 from ebformer.covariates import Expectation
-from ebformer.deviations import around_expectations, shifted
+from ebformer.deviations import shifted
 from ebformer.errors import EbformerError, InputError
 from ebformer.point_null import pointed
-from ebformer.pooling import pool as pool_groups
-from ebformer.pooling import side_by_side
 from ebformer.prior import Prior
 from ebformer.rule import Rule
 from ebformer.tables.answers import EXPECTED, Answer, Asked, Wanted, asked_for
 from ebformer.tables.columns import Columns, Missing, first_few
 from ebformer.tables.observations import Observations, observe, units_of
-from ebformer.tally import Tally
+from ebformer.tally import Tally, added_up
 
 if TYPE_CHECKING:
     from ebformer.tables.histories import Histories
@@ -89,7 +86,7 @@ class Fit:
     def tally(self) -> Tally | None:
         """All fitted units; None for a fit that was saved without them, by an earlier ebformer."""
         known = [(rule.tally, len(groups)) for rule, groups in self.shared if rule.tally is not None]
-        return _added_up(known) if len(known) == len(self.shared) else None
+        return added_up(known) if len(known) == len(self.shared) else None
 
     @cached_property
     def pooled(self) -> Rule | None:
@@ -280,29 +277,9 @@ class Fit:
         4
         """
         from ebformer.tables.frames import source_of
+        from ebformer.tables.learning import with_units
 
-        return self.with_units(observe(*units_of(source_of(frame), self.columns, "explain"), "explain"))
-
-    def with_units(self, observations: Observations) -> Fit:
-        """The fit of all units so far and of these."""
-        from ebformer.estimators.catalogue import find
-
-        if self.expectation is not None:
-            raise InputError("what covariates tell is learnt from all units at once: fit old and new rows together")
-        method = self.method or find(next(iter(self.rules.values())).method)
-        seen: dict[str | None, Tally] = {}
-        for group, rule in self.rules.items():
-            if rule.tally is None:
-                raise InputError("the fit was saved without its units, by an earlier ebformer: fit them once more")
-            seen[group] = rule.tally
-        grown: dict[str | None, Tally] = {}
-        for tally, groups in observations.distinct_tallies:
-            grown |= {name: _added_up([(seen[name], 1), (tally, 1)]) if name in seen else tally for name in groups}
-        if self.between is not None:
-            tallies = [(tally, [group]) for group, tally in (seen | grown).items()]
-            return _pooled(self.columns, tallies, method, self.neighbours)
-        rules = {group: method(coarsened(tally)) for group, tally in grown.items()}
-        return Fit(self.columns, {**self.rules, **rules}, method)
+        return with_units(self, observe(*units_of(source_of(frame), self.columns, "explain"), "explain"))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fit as readable JSON; `load_fit` reads it back."""
@@ -317,90 +294,3 @@ class Fit:
         from ebformer.tables.saved_fit import read
 
         return read(path)
-
-
-def _added_up(tallies: Sequence[tuple[Tally, int]]) -> Tally:
-    """All units of several tallies, each so many times."""
-    x, known = (np.concatenate([getattr(tally, name) for tally, _ in tallies]) for name in ("values", "known"))
-    units = np.concatenate([tally.multiplicity * times for tally, times in tallies])
-    return Tally(x, units, known, channel=tallies[0][0].channel)
-
-
-def fit_table(
-    observations: Observations,
-    method: Callable[[Tally], Rule],
-    pool: bool = False,
-    neighbours: Sequence[tuple[str, str]] | None = None,
-    named: Columns | None = None,
-    expectation: Expectation | None = None,
-) -> Fit:
-    """Fit every group by itself, or all with priors around a common one; groups with the same tally share one rule.
-
-    Observations are binned for the fit where there are more than `FIT_LIMIT`. `neighbours` are pairs of groups. The fit
-    keeps the columns as they were `named`, with the unit whose rows were added up, so that it adds up new rows too.
-    With an `expectation`, rules are of deviations from what the observations say to expect.
-    """
-    if observations.keys.rows.size == 0:
-        raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
-    # What is to be predicted, and from what, is asked anew of each table.
-    columns = replace(named or observations.columns, future=None, history=None, expected=None, unseen=None)
-    columns = replace(columns, added_up=None)
-    if expectation is not None and columns.channel.name == "binomial":
-        if pool or neighbours is not None:
-            raise InputError("proportions with covariates are not pooled: name the group as a covariate instead")
-        _check_method_of_proportions(method)
-        return Fit(columns, _around_expectations(observations), expectation=expectation)
-    if neighbours is not None:
-        alone = [(tally, [name]) for name, tally in observations.tallies().items()]
-        return _pooled(columns, alone, method, neighbours, expectation)
-    if pool:
-        return _pooled(columns, observations.distinct_tallies, method, None, expectation)
-    rules = observations.of_groups(lambda tally, _: method(coarsened(tally)))
-    return Fit(columns, rules, method, expectation=expectation)
-
-
-def _check_method_of_proportions(method: Callable[[Tally], Rule]) -> None:
-    from ebformer.estimators.catalogue import default_method
-
-    name = getattr(method, "name", None)
-    if name != default_method(channel_named("binomial")):
-        raise InputError(
-            f"proportions with covariates have betas around what is expected for a prior, which {name} does not fit: "
-            "name no method"
-        )
-
-
-def _around_expectations(observations: Observations) -> dict[str | None, Rule]:
-    """The rules of proportions around what is expected of each unit, group by group."""
-    assert observations.expected is not None
-    names, group = observations.groups
-    rules: dict[str | None, Rule] = {}
-    for i, name in enumerate(names):
-        at = np.flatnonzero((group == i) & (observations.known > 0))
-        if at.size:
-            x, known, told = observations.x[at], observations.known[at], observations.expected[at]
-            rules[name] = around_expectations(x, known, told, observations.keys.rows[at], observations.tally(at))
-    return rules
-
-
-def _pooled(
-    columns: Columns,
-    tallies: Sequence[tuple[Tally, list[str | None]]],
-    method: Callable[[Tally], Rule],
-    neighbours: Sequence[tuple[str, str]] | None = None,
-    expectation: Expectation | None = None,
-) -> Fit:
-    """The fit of groups whose priors lie around a common one, which answers for groups that are new.
-
-    With `neighbours` every tally is that of one group.
-    """
-    if columns.group is None:
-        raise InputError("only groups can be pooled, and no column of groups is named: name one, or leave pooling out")
-    near = None if neighbours is None else side_by_side([groups[0] for _, groups in tallies], neighbours)
-    found = pool_groups([tally for tally, _ in tallies], method, [len(groups) for _, groups in tallies], near)
-    rules = {group: rule for (_, groups), rule in zip(tallies, found.rules, strict=True) for group in groups}
-    pairs = None if neighbours is None else tuple((str(a), str(b)) for a, b in neighbours)
-    named = dict(sorted(rules.items(), key=lambda item: str(item[0])))
-    fit = Fit(columns, named, method, found.between, pairs, expectation)
-    fit.__dict__["pooled"] = found.common
-    return fit

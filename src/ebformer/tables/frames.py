@@ -27,7 +27,8 @@ from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
 from ebformer.tables.expected import with_expected
-from ebformer.tables.fit import Fit, fit_table
+from ebformer.tables.fit import Fit
+from ebformer.tables.learning import fit_table
 from ebformer.tables.observations import Source, observe, units_of
 from ebformer.tables.shrink import Shrunken, shrink_table
 from ebformer.tables.spark import SparkTable
@@ -215,6 +216,8 @@ def estimate(
     >>> estimate([3, 9], trials=[10, 12], method="mle").tolist()
     [0.3, 0.75]
     """
+    if isinstance(x, Tally) or (isinstance(x, list | tuple) and any(isinstance(each, Tally) for each in x)):
+        raise InputError("estimate takes observations, not tallies: give those to eb.estimate_many, as a list")
     channel, about = pick(known, words, channel)
     if np.ndim(x) == 2:
         return _of_rows(np.asarray(x), about, channel, method)

@@ -11,8 +11,9 @@ import numpy as np
 from ebformer.channels import channel_named
 from ebformer.covariates import Covariates, Expectation
 from ebformer.errors import EbformerError, InputError
-from ebformer.rule import FIT_FORMAT, Rule
+from ebformer.rule import Rule
 from ebformer.saved import finite, read_json
+from ebformer.saved_rule import FIT_FORMAT, rule_of
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit
 from ebformer.tally import Tally
@@ -75,7 +76,7 @@ def _written(rule: Rule) -> dict[str, Any]:
 
 
 def _read(entry: dict[str, Any], path: str | os.PathLike[str]) -> Rule:
-    rule, seen = Rule.from_record(entry["rule"], path), entry.get("tally")
+    rule, seen = rule_of(entry["rule"], path), entry.get("tally")
     if seen is None:
         return rule
     return replace(rule, tally=Tally(seen["x"], seen["units"], seen["known"], channel=rule.channel))

@@ -19,8 +19,9 @@ from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
 from ebformer.tables.expected import with_expected
-from ebformer.tables.fit import NOTE, Fit, fit_table
+from ebformer.tables.fit import NOTE, Fit
 from ebformer.tables.histories import Histories, last_looks
+from ebformer.tables.learning import fit_table
 from ebformer.tables.observations import Distinct, Observations, Source, check_rows, observe, units_of
 from ebformer.tables.remarks import about_bins, about_drift, about_no_room, about_null, about_repeats, remarks
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ebformer.lab.arena.summary import Cell, interval, pair
 from ebformer.lab.figures import arena_figures
-from ebformer.lab.floors import FLOOR, POWERS, Paid, ratio_of_means
+from ebformer.lab.floors import CONTROL, FLOOR, POWERS, Paid, ratio_of_means
 from ebformer.lab.reproduction.bench import Bench
 from ebformer.lab.reproduction.compare import (
     NOT_THERE,
@@ -85,10 +85,10 @@ def universal_posterior(bench: Bench) -> Entry:
         cells.setdefault((row.n, row.method), []).append(row)
     rows, distances = [], []
     for (n, name), paid in sorted(cells.items()):
-        if name != FLOOR:
+        if name not in (FLOOR, CONTROL):
             least = np.array([row.regret for row in cells[n, FLOOR]])
             over = ratio(np.array([row.regret for row in paid]), least)
-            apart = [ratio_of_means(np.array([row[6 + i] for row in paid]), least)[0] for i in range(len(POWERS))]
+            apart = [ratio_of_means(np.array([row.distances[i] for row in paid]), least)[0] for i in range(len(POWERS))]
             nearest = f"nearest to the power {POWERS[int(np.argmin(apart))]:g}"
             rows.append(Comparison(f"{name}, n = {n:,}", NOT_THERE, f"{over.mean:.3g}", show(over), nearest))
             distances.append((f"{name}, n = {n:,}", *(f"{each:.2f}" for each in apart)))

@@ -1,0 +1,123 @@
+"""What is learnt from the observations of a table: a rule per group, each by itself, pooled or around expectations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ebformer.binning import coarsened
+from ebformer.channels import channel_named
+from ebformer.covariates import Expectation
+from ebformer.deviations import around_expectations
+from ebformer.errors import InputError
+from ebformer.pooling import pool as pool_groups
+from ebformer.pooling import side_by_side
+from ebformer.rule import Rule
+from ebformer.tables.columns import Columns
+from ebformer.tables.fit import Fit
+from ebformer.tables.observations import Observations
+from ebformer.tally import Tally, added_up
+
+
+def fit_table(
+    observations: Observations,
+    method: Callable[[Tally], Rule],
+    pool: bool = False,
+    neighbours: Sequence[tuple[str, str]] | None = None,
+    named: Columns | None = None,
+    expectation: Expectation | None = None,
+) -> Fit:
+    """Fit every group by itself, or all with priors around a common one; groups with the same tally share one rule.
+
+    Observations are binned for the fit where there are more than `FIT_LIMIT`. `neighbours` are pairs of groups. The fit
+    keeps the columns as they were `named`, with the unit whose rows were added up, so that it adds up new rows too.
+    With an `expectation`, rules are of deviations from what the observations say to expect.
+    """
+    if observations.keys.rows.size == 0:
+        raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
+    # What is to be predicted, and from what, is asked anew of each table.
+    columns = replace(named or observations.columns, future=None, history=None, expected=None, unseen=None)
+    columns = replace(columns, added_up=None)
+    if expectation is not None and columns.channel.name == "binomial":
+        if pool or neighbours is not None:
+            raise InputError("proportions with covariates are not pooled: name the group as a covariate instead")
+        _check_method_of_proportions(method)
+        return Fit(columns, _around_expectations(observations), expectation=expectation)
+    if neighbours is not None:
+        alone = [(tally, [name]) for name, tally in observations.tallies().items()]
+        return _pooled(columns, alone, method, neighbours, expectation)
+    if pool:
+        return _pooled(columns, observations.distinct_tallies, method, None, expectation)
+    rules = observations.of_groups(lambda tally, _: method(coarsened(tally)))
+    return Fit(columns, rules, method, expectation=expectation)
+
+
+def with_units(fit: Fit, observations: Observations) -> Fit:
+    """The fit of all units so far and of these."""
+    from ebformer.estimators.catalogue import find
+
+    if fit.expectation is not None:
+        raise InputError("what covariates tell is learnt from all units at once: fit old and new rows together")
+    method = fit.method or find(next(iter(fit.rules.values())).method)
+    seen: dict[str | None, Tally] = {}
+    for group, rule in fit.rules.items():
+        if rule.tally is None:
+            raise InputError("the fit was saved without its units, by an earlier ebformer: fit them once more")
+        seen[group] = rule.tally
+    grown: dict[str | None, Tally] = {}
+    for tally, groups in observations.distinct_tallies:
+        grown |= {name: added_up([(seen[name], 1), (tally, 1)]) if name in seen else tally for name in groups}
+    if fit.between is not None:
+        tallies = [(tally, [group]) for group, tally in (seen | grown).items()]
+        return _pooled(fit.columns, tallies, method, fit.neighbours)
+    rules = {group: method(coarsened(tally)) for group, tally in grown.items()}
+    return Fit(fit.columns, {**fit.rules, **rules}, method)
+
+
+def _check_method_of_proportions(method: Callable[[Tally], Rule]) -> None:
+    from ebformer.estimators.catalogue import default_method
+
+    name = getattr(method, "name", None)
+    if name != default_method(channel_named("binomial")):
+        raise InputError(
+            f"proportions with covariates have betas around what is expected for a prior, which {name} does not fit: "
+            "name no method"
+        )
+
+
+def _around_expectations(observations: Observations) -> dict[str | None, Rule]:
+    """The rules of proportions around what is expected of each unit, group by group."""
+    assert observations.expected is not None
+    names, group = observations.groups
+    rules: dict[str | None, Rule] = {}
+    for i, name in enumerate(names):
+        at = np.flatnonzero((group == i) & (observations.known > 0))
+        if at.size:
+            x, known, told = observations.x[at], observations.known[at], observations.expected[at]
+            rules[name] = around_expectations(x, known, told, observations.keys.rows[at], observations.tally(at))
+    return rules
+
+
+def _pooled(
+    columns: Columns,
+    tallies: Sequence[tuple[Tally, list[str | None]]],
+    method: Callable[[Tally], Rule],
+    neighbours: Sequence[tuple[str, str]] | None = None,
+    expectation: Expectation | None = None,
+) -> Fit:
+    """The fit of groups whose priors lie around a common one, which answers for groups that are new.
+
+    With `neighbours` every tally is that of one group.
+    """
+    if columns.group is None:
+        raise InputError("only groups can be pooled, and no column of groups is named: name one, or leave pooling out")
+    near = None if neighbours is None else side_by_side([groups[0] for _, groups in tallies], neighbours)
+    found = pool_groups([tally for tally, _ in tallies], method, [len(groups) for _, groups in tallies], near)
+    rules = {group: rule for (_, groups), rule in zip(tallies, found.rules, strict=True) for group in groups}
+    pairs = None if neighbours is None else tuple((str(a), str(b)) for a, b in neighbours)
+    named = dict(sorted(rules.items(), key=lambda item: str(item[0])))
+    fit = Fit(columns, named, method, found.between, pairs, expectation)
+    fit.__dict__["pooled"] = found.common
+    return fit
