@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -101,7 +102,7 @@ class DiscretePosterior(Posterior):
 
     @property
     def variance(self) -> Floats:
-        return np.asarray((self.weights * (self.atoms - self.mean[..., None]) ** 2).sum(axis=-1))
+        return self._in_blocks(lambda w: (w * (self.atoms - (w @ self.atoms)[:, None]) ** 2).sum(axis=-1), ())
 
     @property
     def mean_log(self) -> Floats:
@@ -112,14 +113,14 @@ class DiscretePosterior(Posterior):
 
     def _reached(self, levels: Floats) -> NDArray[np.intp]:
         """Which atom brings P(theta <= atom | x) to each level: x.shape + levels.shape."""
-        return self._in_blocks(lambda weights: _reaching(np.cumsum(weights, axis=-1), levels.ravel()), levels)
+        return self._in_blocks(lambda weights: _reaching(np.cumsum(weights, axis=-1), levels.ravel()), levels.shape)
 
-    def _in_blocks(self, answer: Callable[[Floats], NDArray[Number]], levels: Floats) -> NDArray[Number]:
-        """What `answer` makes of weights [u, k] for every level, [u, levels], in blocks: x.shape + levels.shape."""
+    def _in_blocks(self, answer: Callable[[Floats], NDArray[Number]], each: tuple[int, ...]) -> NDArray[Number]:
+        """What `answer` makes of the weights [u, k] of some units at a time, numbers of shape `each` for each unit."""
         shape, k = self.weights.shape[:-1], self.atoms.size
-        units, block = self.weights.reshape(-1, k), max(1, ENTRIES // (k * max(1, levels.size)))
+        units, block = self.weights.reshape(-1, k), max(1, ENTRIES // (k * max(1, math.prod(each))))
         found = [answer(units[start : start + block]) for start in range(0, max(1, len(units)), block)]
-        return np.concatenate(found).reshape(shape + levels.shape)
+        return np.concatenate(found).reshape(shape + each)
 
     def exceeds(self, c: ArrayLike) -> Floats:
         levels = thresholds(c)
@@ -135,7 +136,7 @@ class DiscretePosterior(Posterior):
             found = after[:, np.minimum(first + 1, self.atoms.size)] + share * weights[:, first]
             return np.minimum(found, 1.0)
 
-        return self._in_blocks(probability, levels)
+        return self._in_blocks(probability, levels.shape)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         return np.asarray(self.atoms[self._drawn(n, rng)])
@@ -144,9 +145,9 @@ class DiscretePosterior(Posterior):
         """Which atoms n draws per unit hit: x.shape + (n,)."""
         check_draws(n, rng)
         shape, k = self.weights.shape[:-1], self.atoms.size
-        below = np.cumsum(self.weights, axis=-1).reshape(-1, k)
-        at = rng.random((len(below), n)) * below[:, -1:]
-        found = [np.searchsorted(row, levels, side="right") for row, levels in zip(below, at, strict=True)]
+        below = (np.cumsum(weights) for weights in self.weights.reshape(-1, k))
+        at = rng.random((math.prod(shape), n))
+        found = [np.searchsorted(row, levels * row[-1], side="right") for row, levels in zip(below, at, strict=True)]
         return np.minimum(np.array(found, dtype=np.intp).reshape(*shape, n), k - 1)
 
 
@@ -187,7 +188,7 @@ class GridPosterior(DiscretePosterior):
             beyond = np.clip((reached - levels.ravel()) / np.maximum(held, np.finfo(float).tiny), 0.0, 1.0)
             return np.asarray(ends[at] - beyond * (ends[at] - starts[at]))
 
-        return self._in_blocks(within_cells, levels)
+        return self._in_blocks(within_cells, levels.shape)
 
     def exceeds(self, c: ArrayLike) -> Floats:
         levels = thresholds(c)
