@@ -61,9 +61,10 @@ def warnings_of_a_user() -> Iterator[None]:
 @contextlib.contextmanager
 def signals_as_before() -> Iterator[None]:
     """The command's answers to signals end with the command."""
-    before = {number: signal.getsignal(number) for number in HEEDED}
+    before, hook = {number: signal.getsignal(number) for number in HEEDED}, sys.unraisablehook
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, answer in before.items():
             signal.signal(number, answer)

@@ -32,6 +32,7 @@ from ebformer.estimators.catalogue import CATALOGUE, estimator
 from ebformer.networks import zoo
 from ebformer.networks.weights import Weights
 from ebformer.prior import Prior
+from ebformer.ranking import MOST_CELLS, cells, p_top
 from ebformer.rule import BayesRule, Rule
 
 RNG = np.random.default_rng(0)
@@ -182,6 +183,55 @@ def test_true_and_false_are_no_numbers_in_any_kind_of_table(of: str, tmp_path: P
         assert (done.returncode, "not " in done.stderr) == (1, True)
 
 
+def test_numbers_of_128_bits_are_numbers() -> None:
+    wide = polars.DataFrame({"x": polars.Series([1, 0, 2, 7] * 10, dtype=polars.Int128)})
+    answers = eb.shrink(wide, count="x", method="gamma")["estimate"]
+    assert answers.equals(eb.shrink(wide.cast(polars.Int64), count="x", method="gamma")["estimate"])
+    with pytest.raises(InputError, match="row 1: x is 1180591620717411303424: give whole numbers of at most"):
+        eb.shrink(polars.DataFrame({"x": polars.Series([2**70, 1], dtype=polars.Int128)}), count="x")
+
+
+@pytest.mark.parametrize("of", ["--exposure t", "--trials m", "--effect e --se s", ""])
+@pytest.mark.parametrize("asked", ["--exposure t", "--trials m", "--effect e --se s"])
+def test_a_fit_meets_observations_of_its_own_kind_alone(of: str, asked: str, tmp_path: Path) -> None:
+    rows = "".join(f"{i % 5},{1 + i % 3},{9 + i % 4},{i % 7 - 3},1\n" for i in range(12))
+    (tmp_path / "in.csv").write_text("x,t,m,e,s\n" + rows)
+    count = [] if "effect" in of else ["--count", "x"]
+    ebformer("estimate", "in.csv", *count, *of.split(), "--save", "fit.json", "-o", "o.csv", folder=tmp_path)
+    done = ebformer("apply", "fit.json", "in.csv", *asked.split(), "-o", "o.csv", folder=tmp_path)
+    if asked == of or (not of and asked == "--exposure t"):  # counts of which nothing was said may have an exposure
+        assert done.returncode == 0
+    else:
+        assert (done.returncode, "ebformer: the fit is of " in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("word", ["exposure", "se"])
+def test_what_priorformer_cannot_read_is_told_in_the_numbers_that_were_given(word: str) -> None:
+    with pytest.raises(InputError, match=r"from 1e-30 to 1e\+30 lie too many decades apart"):
+        eb.estimate([1, 2, 0], method="priorformer", **{word: [1e-30, 1e30, 1.0]})
+
+
+def test_ten_units_over_four_decades_are_ranked_in_a_bounded_number_of_cells() -> None:
+    t = 10.0 ** np.random.default_rng(0).uniform(-2, 2, 10)
+    x = np.random.default_rng(1).poisson(3 * t)
+    after = estimator("priorformer")(eb.Tally.of(x, exposure=t)).posterior(x, exposure=t)
+    weights = cells([after], np.ones(10, int))
+    assert weights.shape[1] <= MOST_CELLS
+    assert p_top(weights, np.ones(10, int), 3).sum() == pytest.approx(3.0, abs=1e-6)
+
+
+def test_hundreds_of_large_counts_have_posteriors_in_little_memory() -> None:
+    """The whole posteriors of 300 counts on a grid as fine as their noise would take gigabytes."""
+    x = np.random.default_rng(0).poisson(np.random.default_rng(1).gamma(4.0, 2.5e6, 300)).astype(float)
+    rule = estimator("priorformer")(eb.Tally.of(x))
+    tracemalloc.start()
+    low, high = rule.posterior(x).interval(0.9)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 500e6
+    assert ((low < rule(x)) & (rule(x) < high)).all()
+
+
 @pytest.mark.parametrize("delimiter", [",", ";"])
 def test_a_header_of_thousands_of_columns_is_refused(delimiter: str, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text(delimiter.join(["count"] + ["x"] * 17_999) + "\n" + delimiter.join("1" * 18_000))
@@ -286,13 +336,13 @@ def test_exposures_in_other_units_change_nothing_but_units(name: str) -> None:
         assert moved * scale == pytest.approx(plain, rel=rel, abs=1e-12)
 
 
-def test_as_many_groups_as_rows_are_told_of(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("command", "output"), [("estimate", "o.csv"), ("report", "o.html")])
+def test_as_many_groups_as_rows_are_told_of(command: str, output: str, tmp_path: Path) -> None:
     polars.DataFrame({"x": [i % 5 for i in range(60)], "g": [f"g{i}" for i in range(60)]}).write_csv(
         tmp_path / "in.csv"
     )
-    done = ebformer(
-        "estimate", "in.csv", "--count", "x", "--group", "g", "--method", "mle", "-o", "o.csv", folder=tmp_path
-    )
+    named = ["--count", "x", "--group", "g", "--method", "gamma"]
+    done = ebformer(command, "in.csv", *named, "-o", output, folder=tmp_path)
     assert done.returncode == 0
     assert "60 groups for 60 rows" in done.stderr
 

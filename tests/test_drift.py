@@ -9,7 +9,9 @@ import pytest
 import ebformer as eb
 from ebformer.channels import POISSON, channel_named
 from ebformer.channels.base import Channel, Floats
+from ebformer.distributions import DiscretePosterior, GridPosterior
 from ebformer.drift import PARAMETERS
+from ebformer.drift.cells import FINEST, gathered, shares
 from ebformer.prior import AnyPrior
 from ebformer.ranking import cells, expected_rank
 from ebformer.rule import BayesRule
@@ -233,3 +235,20 @@ def test_precise_looks_are_not_rounded_to_coarse_cells() -> None:
     together = prior.posterior(2.0 * x, np.full(4, 2.0))
     assert after.mean == pytest.approx(together.mean, rel=1e-5)
     assert np.sqrt(after.variance) == pytest.approx(np.sqrt(together.variance), rel=0.01)
+
+
+@pytest.mark.parametrize("channel", ["poisson", "normal"])
+def test_many_more_atoms_than_cells_move_as_each_of_them_would(channel: str) -> None:
+    of, drift = channel_named(channel), eb.Drift(pull=0.1, fade=0.95, jump=1e-5)
+    atoms = of.at_coordinate(np.linspace(3.0, 5000.0, 3 * FINEST))
+    now = DiscretePosterior(atoms, np.random.default_rng(0).dirichlet(np.ones(atoms.size), 2))
+    prior = eb.Prior(atoms, now.weights.mean(axis=0))
+    ahead = drift.jumped(now, prior, of)
+    assert isinstance(ahead, GridPosterior)
+    means, spread = drift.kept(atoms, prior.mean, of), drift.spread(prior, of)
+    law = sum(
+        now.weights[:, some] @ shares(of.around(means[some], np.full(some.size, spread)), ahead.edges)
+        for some in np.array_split(np.arange(atoms.size), 32)
+    )
+    assert np.cumsum(ahead.weights, axis=1) == pytest.approx(np.cumsum(law, axis=1), abs=1e-4)
+    assert gathered(now, of).mean == pytest.approx(now.mean, rel=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from scipy.special import ndtri, xlogy
 from ebformer.errors import InputError
 
 Floats = NDArray[np.float64]
+ENTRIES = 2**22
+"""Weights of units are summed up in blocks of this many numbers, which bounds the memory beside their own."""
 Number = TypeVar("Number", bound=np.generic)
 
 
@@ -99,7 +102,7 @@ class DiscretePosterior(Posterior):
 
     @property
     def variance(self) -> Floats:
-        return np.asarray((self.weights * (self.atoms - self.mean[..., None]) ** 2).sum(axis=-1))
+        return self._in_blocks(lambda w: (w * (self.atoms - (w @ self.atoms)[:, None]) ** 2).sum(axis=-1), ())
 
     @property
     def mean_log(self) -> Floats:
@@ -110,11 +113,14 @@ class DiscretePosterior(Posterior):
 
     def _reached(self, levels: Floats) -> NDArray[np.intp]:
         """Which atom brings P(theta <= atom | x) to each level: x.shape + levels.shape."""
-        below = np.cumsum(self.weights, axis=-1)
-        below[..., -1] = 1.0
-        # A slack of a few ulp keeps a level that the cumulative sum meets up to rounding on the atom that meets it.
-        reached = below[..., None, :] >= levels.reshape(-1, 1) * (1 - 1e-14)
-        return np.asarray(reached.argmax(axis=-1).reshape(self.weights.shape[:-1] + levels.shape))
+        return self._in_blocks(lambda weights: _reaching(np.cumsum(weights, axis=-1), levels.ravel()), levels.shape)
+
+    def _in_blocks(self, answer: Callable[[Floats], NDArray[Number]], each: tuple[int, ...]) -> NDArray[Number]:
+        """What `answer` makes of the weights [u, k] of some units at a time, numbers of shape `each` for each unit."""
+        shape, k = self.weights.shape[:-1], self.atoms.size
+        units, block = self.weights.reshape(-1, k), max(1, ENTRIES // (k * max(1, math.prod(each))))
+        found = [answer(units[start : start + block]) for start in range(0, max(1, len(units)), block)]
+        return np.concatenate(found).reshape(shape + each)
 
     def exceeds(self, c: ArrayLike) -> Floats:
         levels = thresholds(c)
@@ -122,11 +128,15 @@ class DiscretePosterior(Posterior):
 
     def _probability(self, first: NDArray[np.intp], share: Floats | float, levels: Floats) -> Floats:
         """x.shape + levels.shape: a `share` of the first atom that counts, for each level, and all atoms after it."""
-        none = np.zeros((*self.weights.shape[:-1], 1))
-        weights = np.concatenate([self.weights, none], axis=-1)
-        after = np.concatenate([np.cumsum(self.weights[..., ::-1], axis=-1)[..., ::-1], none], axis=-1)
-        found = after[..., np.minimum(first + 1, self.atoms.size)] + share * weights[..., first]
-        return np.asarray(np.minimum(found, 1.0).reshape(self.weights.shape[:-1] + levels.shape))
+
+        def probability(of: Floats) -> Floats:
+            none = np.zeros((len(of), 1))
+            weights = np.concatenate([of, none], axis=-1)
+            after = np.concatenate([np.cumsum(of[:, ::-1], axis=-1)[:, ::-1], none], axis=-1)
+            found = after[:, np.minimum(first + 1, self.atoms.size)] + share * weights[:, first]
+            return np.minimum(found, 1.0)
+
+        return self._in_blocks(probability, levels.shape)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         return np.asarray(self.atoms[self._drawn(n, rng)])
@@ -135,9 +145,9 @@ class DiscretePosterior(Posterior):
         """Which atoms n draws per unit hit: x.shape + (n,)."""
         check_draws(n, rng)
         shape, k = self.weights.shape[:-1], self.atoms.size
-        below = np.cumsum(self.weights, axis=-1).reshape(-1, k)
-        at = rng.random((len(below), n)) * below[:, -1:]
-        found = [np.searchsorted(row, levels, side="right") for row, levels in zip(below, at, strict=True)]
+        below = (np.cumsum(weights) for weights in self.weights.reshape(-1, k))
+        at = rng.random((math.prod(shape), n))
+        found = [np.searchsorted(row, levels * row[-1], side="right") for row, levels in zip(below, at, strict=True)]
         return np.minimum(np.array(found, dtype=np.intp).reshape(*shape, n), k - 1)
 
 
@@ -169,13 +179,16 @@ class GridPosterior(DiscretePosterior):
         return np.where(self.points, self.atoms, self.edges[1:])
 
     def quantile(self, q: ArrayLike) -> Floats:
-        levels = probabilities(q)
-        at = self._reached(levels.reshape(-1))
-        reached = np.take_along_axis(np.cumsum(self.weights, axis=-1), at, axis=-1)
-        held = np.take_along_axis(self.weights, at, axis=-1)
-        beyond = np.clip((reached - levels.reshape(-1)) / np.maximum(held, np.finfo(float).tiny), 0.0, 1.0)
-        found = self.ends[at] - beyond * (self.ends[at] - self.starts[at])
-        return np.asarray(found.reshape(self.weights.shape[:-1] + levels.shape))
+        levels, starts, ends = probabilities(q), self.starts, self.ends
+
+        def within_cells(weights: Floats) -> Floats:
+            below = np.cumsum(weights, axis=-1)
+            at = _reaching(below.copy(), levels.ravel())
+            reached, held = (np.take_along_axis(of, at, axis=-1) for of in (below, weights))
+            beyond = np.clip((reached - levels.ravel()) / np.maximum(held, np.finfo(float).tiny), 0.0, 1.0)
+            return np.asarray(ends[at] - beyond * (ends[at] - starts[at]))
+
+        return self._in_blocks(within_cells, levels.shape)
 
     def exceeds(self, c: ArrayLike) -> Floats:
         levels = thresholds(c)
@@ -194,6 +207,14 @@ class GridPosterior(DiscretePosterior):
     def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         first, last = (self._reached(np.asarray(tail)) for tail in tails(level))
         return np.asarray(self.starts[first]), np.asarray(self.ends[last])
+
+
+def _reaching(below: Floats, levels: Floats) -> NDArray[np.intp]:
+    """Where sums [u, k], which end at 1 but for rounding, first come to each level: [u, levels]."""
+    below[:, -1] = 1.0
+    # A slack of a few ulp keeps a level that the cumulative sum meets up to rounding on the atom that meets it.
+    reached = below[:, None, :] >= levels[:, None] * (1 - 1e-14)
+    return np.asarray(reached.argmax(axis=-1))
 
 
 class Predictive(Distribution[Any]):

@@ -277,6 +277,30 @@ def test_a_signal_while_writing_leaves_no_trace(
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["in.parquet", "temporary"]
 
 
+@pytest.mark.parametrize("end", ["SIGINT", "SIGTERM"])
+def test_a_signal_while_python_tidies_up_is_not_lost(end: str) -> None:
+    """There Python drops every exception, and that of a signal with them."""
+    program = f"""
+import signal, sys, time
+from ebformer.cli.termination import exit_code, heed_signals
+
+class Ended:
+    def __del__(self):
+        signal.raise_signal(signal.{end})
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+heed_signals()
+try:
+    Ended()
+    for _ in range(1000):
+        time.sleep(0.01)
+except KeyboardInterrupt:
+    sys.exit(exit_code())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (128 + getattr(signal, end), "")
+
+
 def interrupted_in(function: str, *arguments: str, folder: Path) -> tuple[str, set[str]]:
     """What a command says last that gets Ctrl-C where it calls this function, and the files it leaves behind."""
 

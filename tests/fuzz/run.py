@@ -14,6 +14,8 @@ import argparse
 import hashlib
 import json
 import math
+import os
+import signal
 import time
 from collections import Counter
 from functools import reduce
@@ -57,7 +59,8 @@ def attack(door: str, number: int) -> Counter[str]:
 def keep(door: str, case: object, why: str) -> None:
     """A counter-example as a file, and as a line on the terminal."""
     text = json.dumps({"door": door, "why": why, "case": case}, indent=1, sort_keys=True)
-    name = f"{door.replace(' ', '-')}-{hashlib.sha256(why.encode()).hexdigest()[:10]}.json"  # one for each cause
+    cause = text if why.startswith("hang") else why  # one file for each cause, which a hang does not tell
+    name = f"{door.replace(' ', '-')}-{hashlib.sha256(cause.encode()).hexdigest()[:10]}.json"
     FOUND.mkdir(exist_ok=True)
     if (FOUND / name).exists():
         return
@@ -85,7 +88,13 @@ def calls(counted: Counter[str]) -> int:
     return sum(counted[kind] for kind in KINDS)
 
 
+def ended(number: int, _: object) -> None:
+    """End the run at once: an exception would be taken for the fault of the case that it interrupts."""
+    os._exit(128 + number)
+
+
 def main() -> None:
+    signal.signal(signal.SIGTERM, ended)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--calls", type=int, help="of every door, in place of the minutes")

@@ -232,6 +232,9 @@ def test_columns_that_could_hold_counts(tmp_path: Path, header: str, rows: list[
         ("a,b\n1,2\n".encode("utf-16-le"), "is not UTF-8 text"),
         (b"a,b\r1,2\r3,4\r", "has lines that end in different ways, or in CR alone"),
         (b"a,b\r\n1,2\n3,4\r\n", "has lines that end in different ways, or in CR alone"),
+        (b"a,b\n1,2,utf-8\n", "line 2: 3 entries where the header has 2"),
+        (b'a,b\n"1\nInvalid unicode",2\n3\n', "1 entry where the header has 2"),
+        (b"a,b\n" + b"1" * 3_000_000 + b",2\n", "line 2: a line of more than 2,000,000 bytes"),
     ],
 )
 def test_malformed_files_get_one_sentence(tmp_path: Path, content: bytes, sentence: str) -> None:
@@ -240,6 +243,12 @@ def test_malformed_files_get_one_sentence(tmp_path: Path, content: bytes, senten
         shrunken(tmp_path / "in.csv", tmp_path / "out.csv", Columns("b"))
     assert "\n" not in str(complaint.value)
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_the_name_of_a_file_is_no_part_of_what_is_wrong_with_it(tmp_path: Path) -> None:
+    (tmp_path / "utf-8, unterminated quote.csv").write_bytes(b"a,b\n1,2,3\n")
+    with pytest.raises(InputError, match="line 2: 3 entries where the header has 2"):
+        shrunken(tmp_path / "utf-8, unterminated quote.csv", tmp_path / "out.csv", Columns("b"))
 
 
 def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:

@@ -43,9 +43,16 @@ class NamedColumns:
     regression: Kind | None = None
 
     def or_those_of(self, columns: Columns) -> NamedColumns:
-        """These, and where nothing is named the columns of a fit."""
+        """These, and where nothing is named the columns of a fit, whose channel they cannot change."""
+        from ebformer.errors import InputError
+
         channel = columns.channel
         sign = dict([channel.sign] if channel.sign else [])
+        own = (channel.column, channel.keyword)
+        for word in ("count", "effect", "exposure", "trials", "se"):
+            if getattr(self, word) is not None and word not in own:
+                theirs = " and ".join(f"--{each}" for each in own)
+                raise InputError(f"the fit is of {channel.words.xs}, which go by {theirs}: leave out --{word}")
         known = {channel.keyword: None if columns.known is None else str(columns.known)}
         of_fit = {channel.column: columns.x, "group": columns.group, "unit": columns.unit} | known | sign
         if columns.covariates is not None:  # a saved fit finds them by their names

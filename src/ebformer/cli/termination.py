@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import signal
+import sys
+from _thread import interrupt_main
+from collections.abc import Callable
+from functools import partial
+from threading import Timer
 from types import FrameType
+from typing import Any
 
+PAUSE = 0.05
+"""Seconds until a signal that got lost is sent again."""
 _heard: list[int] = []
 
 
@@ -14,6 +22,7 @@ def heed_signals() -> None:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _interrupt)
+    sys.unraisablehook = partial(_send_again, sys.unraisablehook)
 
 
 def exit_code() -> int:
@@ -24,3 +33,13 @@ def exit_code() -> int:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     _heard.append(number)  # the exception could not tell: DuckDB makes one of its own of it
     raise KeyboardInterrupt
+
+
+def _send_again(otherwise: Callable[[Any], object], lost: Any) -> None:
+    """Python drops what is raised while it collects garbage, a signal's exception too: then the signal comes again."""
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        otherwise(lost)
+        return
+    again = Timer(PAUSE, interrupt_main, [_heard[-1] if _heard else signal.SIGINT])
+    again.daemon = True  # a command that is done need not be ended
+    again.start()

@@ -18,7 +18,7 @@ from ebformer.channels.base import LARGEST, Channel
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
 from ebformer.drift import answers, words
 from ebformer.drift.answers import Earlier
-from ebformer.drift.cells import coordinate_variance, even_edges, in_cells, middles, on_atoms, shares, split
+from ebformer.drift.cells import coordinate_variance, even_edges, gathered, in_cells, middles, on_atoms, shares, split
 from ebformer.drift.record import FORMAT, PARAMETERS, VERSION, record_checked
 from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, Prior
@@ -186,9 +186,12 @@ class Drift:
     def jumped(self, after: Posterior, prior: Prior, channel: Channel, noise: float = np.inf) -> DiscretePosterior:
         """The law of the next theta of units that do not start afresh."""
         now = after if isinstance(after, DiscretePosterior) else in_cells(after, channel)
-        means, spread = self.kept(now.atoms, prior.mean, channel), self.spread(prior, channel)
+        spread = self.spread(prior, channel)
         if spread == 0.0:
-            return now if self == Drift.none() else DiscretePosterior(means, now.weights)
+            unmoved = self == Drift.none()
+            return now if unmoved else DiscretePosterior(self.kept(now.atoms, prior.mean, channel), now.weights)
+        now = gathered(now, channel)
+        means = self.kept(now.atoms, prior.mean, channel)
         u = channel.coordinate(np.concatenate([means, self.shifted(prior.atoms, channel)]))
         low, high = u.min() - REACH * spread, u.max() + REACH * spread
         edges = even_edges(channel, float(low), float(high), min(FINE * spread, noise / 2))

@@ -26,6 +26,8 @@ WIDEST = 1.0
 """The widest step along places that have ends, whose density falls off by a factor e per unit beyond them."""
 FINEST = 1e-7
 """The least spread, relative to its scale, of which no table can tell a smaller one."""
+MOST = 1000
+"""Rows, and places of a row: more are only met where log posteriors are so large that rounding hides their fall."""
 MOST_STEPS = 60
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 """Multiples of it, without their whole parts, fill the unit interval evenly, however many they are."""
@@ -82,12 +84,15 @@ def hyperposterior(tally: Tally) -> tuple[MixedPrior, Convergence]:
     for direction in (-step, step):
         at = peak + direction
         # Narrow priors are nearly points: rows that are shifted against each other leave no gaps between these.
-        while at > rows.least and (row := rows.row(at, len(found) * GOLDEN % 1.0)).height > found[0].height - DEPTH:
+        while at > rows.least and len(found) < MOST:
+            row = rows.row(at, len(found) * GOLDEN % 1.0)
+            if not row.height > found[0].height - DEPTH:
+                break
             found.append(row)
             at += direction
     logs = np.concatenate([row.log_weights for row in found])
     kept = logs > logs.max() - DEPTH
-    if not kept.any():
+    if not kept.any() or max(len(found), *(row.places.size for row in found)) >= MOST:
         words = tally.channel.words
         raise InputError(f"these {words.xs} lie too far apart for full-bayes to weigh its priors: use npmle")
     places, spreads = (np.concatenate(each)[kept] for each in zip(*((r.places, r.spreads) for r in found), strict=True))
@@ -147,10 +152,10 @@ class Rows:
         self.climb(log_spread)
         steps = offset + np.arange(-BLOCK, BLOCK + 1)
         values = self.values(steps, log_spread)
-        while values[0] > values.max() - DEPTH:
+        while values[0] > values.max() - DEPTH and steps.size < MOST:
             further = steps[0] - np.arange(BLOCK, 0, -1)
             steps, values = np.append(further, steps), np.append(self.values(further, log_spread), values)
-        while values[-1] > values.max() - DEPTH:
+        while values[-1] > values.max() - DEPTH and steps.size < MOST:
             further = steps[-1] + np.arange(1, BLOCK + 1)
             steps, values = np.append(steps, further), np.append(values, self.values(further, log_spread))
         places = np.asarray(self.place + self.width * steps, dtype=np.float64)

@@ -17,6 +17,9 @@ from ebformer.networks.weights import Weights
 from ebformer.rule import BayesRule
 from ebformer.tally import Tally
 
+WIDEST = 1e30
+"""The largest exposure, number of trials or standard error over the smallest: the network reads them in float32."""
+
 
 @dataclass(frozen=True)
 class Priorformer(Estimator):
@@ -56,6 +59,13 @@ class Priorformer(Estimator):
 
     def fit(self, tally: Tally) -> BayesRule:
         """Run the network once on the tally."""
+        least, most = float(tally.known.min()), float(tally.known.max())
+        if most > WIDEST * least:
+            words = tally.channel.words
+            raise InputError(
+                f"{words.knowns} from {least:g} to {most:g} lie too many decades apart for priorformer: "
+                f"take {tally.channel.conjugate}"
+            )
         return BayesRule(self.name, self.network.prior(tally), channel=tally.channel)
 
 

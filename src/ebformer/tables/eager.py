@@ -16,6 +16,9 @@ from ebformer.tables.entries import MISSING_GROUPS, Offender, means_missing
 from ebformer.tables.keys import keys, more_keys
 from ebformer.tables.observations import Contents, Distinct, numbered
 
+WITHOUT_ARRAYS = (nw.Decimal, nw.Int128, nw.UInt128)
+"""Kinds of numbers that numpy has no arrays of."""
+
 
 class EagerTable:
     """A data frame as a source; what comes back has the type that went in, lazy frames of polars included."""
@@ -158,7 +161,7 @@ class EagerTable:
         column = self.frame[name]
         if column.dtype == nw.Boolean():
             raise about_booleans(name)
-        if column.dtype.is_numeric() and not column.dtype.is_decimal() and column.null_count() == 0:
+        if column.dtype.is_numeric() and column.dtype not in WITHOUT_ARRAYS and column.null_count() == 0:
             return np.asarray(column.to_numpy(), dtype=np.float64)
         entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
         return np.array([np.nan if missing else _number(entry) for entry, missing in entries], dtype=np.float64)

@@ -72,7 +72,7 @@ def reason(columns: Columns, role: Role, missing: bool) -> str:
 
 def _trouble(channel: Channel, role: Role, value: object) -> str:
     """What is wrong with an entry, and what to do."""
-    if value is None or means_missing(str(value)):
+    if value is None or role == "group" or means_missing(str(value)):
         # Named, for those who meant Namibia by NA.
         called = f"{value!r}, which means " if isinstance(value, str) and value.strip() else ""
         alike = " or not the same in all rows of a unit" if role == "future" else ""

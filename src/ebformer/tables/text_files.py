@@ -156,18 +156,24 @@ def with_mark(name: str, old: str, new: str) -> str:
 
 
 def about_bad_rows(name: str, message: str) -> str:
-    """DuckDB's page about a malformed line, in one sentence."""
-    found = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in message.splitlines())}
+    """DuckDB's page about a malformed line, in one sentence.
+
+    The page quotes the line and names the file, both of which may say anything: it is read by how its lines begin.
+    """
+    page = [line.strip() for line in message.splitlines()]
+    found = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in page)}
     line = found.get("Invalid Input Error", "").rpartition(" ")[2]
-    if "utf-8" in message:
-        return about_encoding(name, line)
     if "Expected Number of Columns" in found:
         expected, _, seen = found["Expected Number of Columns"].partition(" Found:")
         return about_entries(name, line, seen.strip(), expected)
-    if "unterminated quote" in message.lower():
-        return about_open_quote(name, line)
-    if "reached an invalid state" in message:
-        return _about_line_ends(name)
+    for begins, sentence in (
+        ("Invalid unicode", about_encoding(name, line)),
+        ("Value with unterminated quote", about_open_quote(name, line)),
+        ("Invalid Input Error: The CSV Parser state machine", _about_line_ends(name)),
+        ("Maximum line size", f"{name}, line {line}: a line of more than 2,000,000 bytes; shorten it"),
+    ):
+        if any(said.startswith(begins) for said in page):
+            return sentence
     return f"{name}: {first_line(message)}"
 
 
