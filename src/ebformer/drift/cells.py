@@ -10,7 +10,7 @@ from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior
 
 MOST_CELLS, FINEST = 1024, 8192
 """The next theta lives on at most this many cells, even in the stable coordinate; a prior on more where looks at units
-are so precise that they need them, and so does the theta that is to jump."""
+are so precise that they need them."""
 NEGLIGIBLE = 1e-7
 """What of a continuous prior is left out at each end when it is cut into cells."""
 
@@ -72,16 +72,17 @@ def shares(law: Posterior, edges: Floats) -> Floats:
 
 
 def gathered(after: DiscretePosterior, channel: Channel) -> DiscretePosterior:
-    """Posteriors on at most `FINEST` atoms, even in the stable coordinate, with the same means.
+    """Posteriors on at most twice `MOST_CELLS` atoms, even in the stable coordinate, with the same means.
 
-    These lie eight times as close as the cells of the next theta, so it moves as if from where it was.
+    These lie twice as close as the cells of the next theta, so it moves as if from where it was.
     """
-    if after.atoms.size <= FINEST:
+    most = 2 * MOST_CELLS
+    if after.atoms.size <= most:
         return after
     low, high = channel.coordinate(after.atoms[[0, -1]])
-    atoms = channel.at_coordinate(np.linspace(low, high, FINEST))
+    atoms = channel.at_coordinate(np.linspace(low, high, most))
     rows = [split(weights, after.atoms, atoms) for weights in after.weights.reshape(-1, after.atoms.size)]
-    return DiscretePosterior(atoms, np.array(rows).reshape(*after.weights.shape[:-1], FINEST))
+    return DiscretePosterior(atoms, np.array(rows).reshape(*after.weights.shape[:-1], most))
 
 
 def split(weights: Floats, thetas: Floats, atoms: Floats) -> Floats:

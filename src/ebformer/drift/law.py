@@ -35,6 +35,8 @@ FINE = 0.15
 """The width of cells in deviations of a jump."""
 REACH = 7.0
 """How many deviations of a jump the cells reach beyond the thetas that jump."""
+NOTHING = 1e-20
+"""Thetas of smaller probability are not asked where they jump to."""
 
 LEAST_JUMP = 1e-12
 """A smaller jump is none: no table could tell, and one over its variance would not be a number."""
@@ -195,8 +197,10 @@ class Drift:
         u = channel.coordinate(np.concatenate([means, self.shifted(prior.atoms, channel)]))
         low, high = u.min() - REACH * spread, u.max() + REACH * spread
         edges = even_edges(channel, float(low), float(high), min(FINE * spread, noise / 2))
-        law = shares(channel.next_look.around(means, np.full(means.size, spread)), edges)
-        return GridPosterior(middles(channel, edges), now.weights @ law, edges, np.zeros(edges.size - 1, dtype=bool))
+        borne = (now.weights > NOTHING).reshape(-1, means.size).any(axis=0)
+        law = shares(channel.next_look.around(means[borne], np.full(int(borne.sum()), spread)), edges)
+        weights = now.weights[..., borne] @ law
+        return GridPosterior(middles(channel, edges), weights, edges, np.zeros(edges.size - 1, dtype=bool))
 
     # Answers, for a prior and observations.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from ebformer.networks import priorformer, zoo
 from ebformer.networks import weights as weights_file
 from ebformer.networks.priorformer_block import PriorformerConfig
 from ebformer.networks.weights import Weights
-from ebformer.rule import BayesRule
+from ebformer.rule import BayesRule, Rule
 from ebformer.tally import Tally
 
 WIDEST = 1e30
@@ -59,6 +59,16 @@ class Priorformer(Estimator):
 
     def fit(self, tally: Tally) -> BayesRule:
         """Run the network once on the tally."""
+        return self._read(self.network, tally)
+
+    def fit_without_zeros(self, tally: Tally) -> Rule:
+        """Run the network at every step of EM, on ranges that take it a moment each."""
+        from ebformer.estimators.unseen_zeros import fit_with_zeros
+
+        network = replace(self.network, largest_grid=priorformer.LARGEST_GRID // 8)
+        return fit_with_zeros(functools.partial(self._read, network), tally)
+
+    def _read(self, network: priorformer.PriorformerNetwork, tally: Tally) -> BayesRule:
         least, most = float(tally.known.min()), float(tally.known.max())
         if most > WIDEST * least:
             words = tally.channel.words
@@ -66,7 +76,7 @@ class Priorformer(Estimator):
                 f"{words.knowns} from {least:g} to {most:g} lie too many decades apart for priorformer: "
                 f"take {tally.channel.conjugate}"
             )
-        return BayesRule(self.name, self.network.prior(tally), channel=tally.channel)
+        return BayesRule(self.name, network.prior(tally), channel=tally.channel)
 
 
 @functools.lru_cache(maxsize=8)

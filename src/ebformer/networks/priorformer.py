@@ -67,8 +67,8 @@ FINER = 4096
 """Units, beyond which an atom becomes four points instead of two: intervals hold whole cells between points."""
 FEW, SEVERAL = 512, 1600
 """Distinct observations of up to MANY units, and of more, that a network reads; the others are binned."""
-LARGEST_GRID = 2**17
-"""Cells; enough for counts from 0 to a thousand million."""
+LARGEST_GRID = 2**16
+"""Cells; enough for counts from 0 to 250 million."""
 
 
 class Start(NamedTuple):
@@ -88,11 +88,13 @@ class Start(NamedTuple):
 class PriorformerNetwork:
     """The network made ready to run: `network.prior(tally)` is its answer.
 
-    `dtype` is the precision of everything but the likelihood's logarithm; float32 is twice as fast.
+    `dtype` is the precision of everything but the likelihood's logarithm; float32 is twice as fast. Of wider ranges
+    than `largest_grid` covers nothing is read: cost grows with them.
     """
 
     weights: Weights[PriorformerConfig]
     dtype: type = np.float32
+    largest_grid: int = LARGEST_GRID
 
     @cached_property
     def blocks(self) -> tuple[PriorformerBlock, ...]:
@@ -111,7 +113,7 @@ class PriorformerNetwork:
         x, known, origin, scale = channel.reduced(tally.x, tally.known, tally.multiplicity)
         x, known, count = condensed(rounded(x), known.astype(np.float32).astype(np.float64), tally)
         grid = Grid.of(channel, x, known, count)
-        if grid.last - grid.first > LARGEST_GRID:
+        if grid.last - grid.first > self.largest_grid:
             raise InputError(
                 f"these {channel.words.xs} spread over {SPACING * PER_CELL * (grid.last - grid.first):,.0f} deviations "
                 f"of their noise, too wide a range for priorformer: take {channel.conjugate}"
