@@ -206,9 +206,10 @@ def test_a_fit_meets_observations_of_its_own_kind_alone(of: str, asked: str, tmp
 
 
 @pytest.mark.parametrize("word", ["exposure", "se"])
-def test_what_priorformer_cannot_read_is_told_in_the_numbers_that_were_given(word: str) -> None:
+@pytest.mark.parametrize("method", ["priorformer", "npmle", "npmle-smooth", "full-bayes"])
+def test_what_lies_too_far_apart_is_told_in_the_numbers_that_were_given(method: str, word: str) -> None:
     with pytest.raises(InputError, match=r"from 1e-30 to 1e\+30 lie too many decades apart"):
-        eb.estimate([1, 2, 0], method="priorformer", **{word: [1e-30, 1e30, 1.0]})
+        eb.estimate([1, 2, 0], method=method, **{word: [1e-30, 1e30, 1.0]})
 
 
 def test_ten_units_over_four_decades_are_ranked_in_a_bounded_number_of_cells() -> None:

@@ -14,6 +14,8 @@ from ebformer.tally import Tally
 
 EVERY_CHANNEL = tuple(CHANNELS)
 """What a method promises to serve that asks nothing of a channel but what all have."""
+WIDEST = 1e30
+"""The largest exposure, number of trials or standard error over the smallest in one table."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class Estimator(ABC):
                 f"{self.name} is fitted to a Tally, not to a {type(tally).__name__}: give Tally.of(counts)"
             )
         channel, common = tally.channel, tally.common
+        _check_decades(tally)
         if common is None and not channel.complete and channel.next_look.name in self.channels:
             return self.fit_without_zeros(tally)
         if channel.name not in self.channels:
@@ -98,6 +101,16 @@ class Estimator(ABC):
             return replace(self.fit(tally), channel=channel, known=common, tally=tally, parameters=self.parameters)
         rule = self.in_units(scale).fit(Tally(x, tally.multiplicity, known, channel=channel))
         return replace(replace(rule, channel=channel).rescaled(scale, common), tally=tally, parameters=self.parameters)
+
+
+def _check_decades(tally: Tally) -> None:
+    """Squares of what is further apart, and products with observations, are no numbers of a machine any more."""
+    least, most = float(tally.known.min()), float(tally.known.max())
+    if most > WIDEST * least:
+        raise InputError(
+            f"{tally.channel.words.knowns} from {least:g} to {most:g} lie too many decades apart for one fit: "
+            "leave out units that are not meant, or fit them by themselves"
+        )
 
 
 def _methods_that_can(channel: Channel) -> str:

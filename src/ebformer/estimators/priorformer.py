@@ -17,9 +17,6 @@ from ebformer.networks.weights import Weights
 from ebformer.rule import BayesRule, Rule
 from ebformer.tally import Tally
 
-WIDEST = 1e30
-"""The largest exposure, number of trials or standard error over the smallest: the network reads them in float32."""
-
 
 @dataclass(frozen=True)
 class Priorformer(Estimator):
@@ -69,13 +66,6 @@ class Priorformer(Estimator):
         return fit_with_zeros(functools.partial(self._read, network), tally)
 
     def _read(self, network: priorformer.PriorformerNetwork, tally: Tally) -> BayesRule:
-        least, most = float(tally.known.min()), float(tally.known.max())
-        if most > WIDEST * least:
-            words = tally.channel.words
-            raise InputError(
-                f"{words.knowns} from {least:g} to {most:g} lie too many decades apart for priorformer: "
-                f"take {tally.channel.conjugate}"
-            )
         return BayesRule(self.name, network.prior(tally), channel=tally.channel)
 
 
