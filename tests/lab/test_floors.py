@@ -17,7 +17,7 @@ from ebformer.lab.worlds import Universal
 
 
 def test_the_floor_is_what_its_rule_turns_out_to_pay_on_average_and_no_less_than_the_bound() -> None:
-    rows = [row for row in play_all(["universal"], [64], 50, [], priors=100) if row.method == FLOOR]
+    rows = [row for row in play_all(["universal"], [64], 30, [], priors=100) if row.method == FLOOR]
     turned_out = []
     for row in rows:
         _, (tally, exact) = made(Universal(), 64, row.table, 0)

@@ -76,7 +76,7 @@ SIZES = (128, 256, 512, 1024, 2048, 4096)
 SCALES = {
     scale.name: scale
     for scale in (
-        Scale("smoke", 6, (512, 2048, 4096), 4, 3, 16, 2, 3, largest_power=4, workers=1),
+        Scale("smoke", 6, (512, 2048, 4096), 4, 3, 8, 2, 3, largest_power=4, workers=1),
         Scale("laptop", 400, SIZES, None, None, 200, 3, 15, largest_power=6, workers=-1),
         Scale("full", 4096, SIZES, None, None, 1000, 5, 41, largest_power=7, workers=-1),
     )
