@@ -82,17 +82,19 @@ class Risks:
             e[counts] += w[rates] @ (p * (a[rates, None] - self.x[counts]))
         return m, e / m
 
-    def risk(self, theta: Floats, shift: Floats, table: Iterable[Block] | None = None) -> Floats:
-        """r(theta), r' and r'': [3, rates]. The derivatives of p are p (x / theta - 1) and so on."""
-        answer = np.zeros((3, theta.size))
+    def risk(self, theta: Floats, shift: Floats, table: Iterable[Block] | None = None, order: int = 0) -> Floats:
+        """r(theta) and as many derivatives, up to r'': [order + 1, rates]; those of p are p (x / theta - 1) and so on."""
+        answer = np.zeros((order + 1, theta.size))
         theta = np.maximum(theta, 1e-12 * self.theta_max)
         for rates, counts, p in table or self.table(theta):
             rate, x = theta[rates, None], self.x[counts]
-            error = theta[rates, None] - x - shift[counts]
-            score = x / rate - 1
+            error = rate - x - shift[counts]
             answer[0, rates] += (p * error**2).sum(axis=1)
-            answer[1, rates] += (p * error * (error * score + 2)).sum(axis=1)
-            answer[2, rates] += (p * (error**2 * (score**2 - x / rate**2) + 4 * error * score + 2)).sum(axis=1)
+            if order > 0:
+                score = x / rate - 1
+                answer[1, rates] += (p * error * (error * score + 2)).sum(axis=1)
+            if order > 1:
+                answer[2, rates] += (p * (error**2 * (score**2 - x / rate**2) + 4 * error * score + 2)).sum(axis=1)
         return answer
 
     def mmse(self, a: Floats, w: Floats, table: Iterable[Block] | None = None) -> float:
@@ -108,13 +110,13 @@ class Risks:
     def peaks(self, shift: Floats) -> tuple[Floats, Floats]:
         """The high local maxima of the risk on [0, theta_max], by sign changes of r', polished, and their heights."""
         grid = self.even(0.0, 0.05)
-        risk, slope, _ = self.risk(grid, shift)
+        risk, slope = self.risk(grid, shift, order=1)
         # Between two neighbours of the grid the risk rises by less than a hundredth.
         high = (slope[:-1] > 0) & (slope[1:] <= 0) & (risk[:-1] > 0.98 * risk.max())
         low, high = grid[:-1][high], grid[1:][high]
         theta = (low + high) / 2
         for _ in range(60):
-            _, slope, bend = self.risk(theta, shift)
+            _, slope, bend = self.risk(theta, shift, order=2)
             low, high = np.where(slope > 0, theta, low), np.where(slope > 0, high, theta)
             newton = theta - slope / np.where(bend < 0, bend, -np.inf)
             middle = np.where((newton > low) & (newton < high), newton, (low + high) / 2)
