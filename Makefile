@@ -18,6 +18,9 @@ INSTALLED := pyproject.toml hatch_build.py src/ebformer/networks/kernels.c src/e
 demo: .venv/demo
 	$(BIN)/ebformer demo
 
+# Every worker of the tests has a core of its own, on which threads of BLAS would wait for each other.
+test fuzz: export OPENBLAS_NUM_THREADS = 1
+
 # Tests start processes: what these import is compiled once, even where bytecode is otherwise not kept. Each file is
 # run by one worker, so that what its tests share (a report, a browser, a Spark session) is made once.
 test: export PYTHONDONTWRITEBYTECODE =

@@ -29,7 +29,7 @@ TOLERANCE = 1e-6
 """A prior is certified when no rate in [0, theta_max] has a risk above mmse (1 + TOLERANCE)."""
 MEANING = "largest risk on [0, theta_max] / mmse - 1"
 LARGEST_THETA_MAX = 1e7
-"""The largest theta_max. In seconds of one core: 0.1 at 50, 0.3 at 200, 0.6 at 500, 1.2 at 10^5, 2 at 10^6, 5 at 10^7."""
+"""The largest theta_max. In seconds of one core: 0.1 at 50, 0.3 at 200, 0.7 at 500, 1 at 10^5, 2 at 10^6, 5 at 10^7."""
 CROWDED = 1000.0
 """Up to this theta_max the atoms are moved to their best places."""
 
