@@ -83,7 +83,7 @@ class Risks:
         return m, e / m
 
     def risk(self, theta: Floats, shift: Floats, table: Iterable[Block] | None = None, order: int = 0) -> Floats:
-        """r(theta) and its derivatives up to the second, [order + 1, rates]; those of p are p (x / theta - 1) and so on."""
+        """r(theta) and its derivatives, two at most: [order + 1, rates]; those of p are p (x / theta - 1) and so on."""
         answer = np.zeros((order + 1, theta.size))
         theta = np.maximum(theta, 1e-12 * self.theta_max)
         for rates, counts, p in table or self.table(theta):
