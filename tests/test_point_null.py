@@ -168,6 +168,20 @@ def test_a_method_that_has_no_room_for_zeros_says_so() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::ebformer.ModelWarning")
+@pytest.mark.parametrize(
+    ("known", "mover"),
+    [({"covariates": ["side"]}, "covariates"), ({"unit": "unit", "look": "year"}, "earlier looks")],
+)
+def test_what_leaves_no_room_for_zeros_is_named(known: dict[str, object], mover: str) -> None:
+    x, se = some_zeros()
+    table = polars.DataFrame({"x": x, "se": se, "side": np.arange(x.size) % 2, "unit": np.arange(x.size)})
+    looks = polars.concat([table.with_columns(year=polars.lit(year)) for year in (1, 2)])
+    asked = {"effect": "x", "se": "se", **known, "null": 0}
+    with pytest.warns(eb.ModelWarning, match=rf"seem to be exactly 0, and with {mover} none is.*leave them out"):
+        eb.shrink(table if mover == "covariates" else looks, **asked)
+
+
+@pytest.mark.filterwarnings("ignore::ebformer.ModelWarning")
 def test_lists_among_exact_zeros_keep_their_promise() -> None:
     rng, shares, found, possible = np.random.default_rng(0), [], 0, 0
     truth = eb.Prior(np.append(0.0, np.linspace(-9.0, 9.0, 181)), np.append(0.9, _bell(np.linspace(-9.0, 9.0, 181))))

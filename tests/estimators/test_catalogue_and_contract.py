@@ -244,6 +244,7 @@ def test_estimators_are_values() -> None:
     [
         ("npml", "there is no method 'npml': did you mean 'npmle'?"),
         ("robins", "did you mean 'robbins'?"),
+        ("mine.safetensors", "read a file of weights with eb.Priorformer.load"),
         ("xyzzy", "choose among mle, robbins, erm"),
     ],
 )

@@ -54,6 +54,29 @@ def test_exposures_are_those_of_the_table_and_never_bins(tmp_path, report):
     assert html.count("circle") < 2000
 
 
+@pytest.mark.parametrize(
+    ("asked", "column", "sign"),
+    [
+        ((), "estimate", -1),
+        (("--above", "2"), "p_above", -1),
+        (("--below", "2"), "p_below", -1),
+        (("--top", "3"), "expected_rank", 1),
+    ],
+)
+def test_the_rows_that_lead_come_first(tmp_path, report, asked, column, sign):
+    """Those that are asked for, on paper too: a large district that is surely above, before small ones that may be."""
+    places = [("large", 2600, 1000.0)] + [(f"small{i}", i % 7, 1.0) for i in range(59)]
+    lines = "".join(f"{name},{cases},{expected}\n" for name, cases, expected in places)
+    (tmp_path / "t.csv").write_text("district,cases,expected\n" + lines)
+    html = report(tmp_path, "--count", "cases", "--exposure", "expected", "--method", "gamma", *asked).read_text()
+    printed, columns = re.findall('<th scope="row"[^>]*>(.*?)</th>', html), rows(html)
+    entry = dict(zip(columns["district"], map(float, columns[column]), strict=True))
+    assert [entry[name] for name in printed] == sorted(entry.values(), key=lambda value: sign * value)[:30]
+    assert f'data-by="{column}" data-down="{"true" if sign < 0 else "false"}"' in html
+    if column == "p_above":
+        assert printed[0] == "large"
+
+
 def test_the_answers_are_those_of_estimate(tmp_path, report):
     rng = np.random.default_rng(2)
     lines = "".join(f"b{i},{rng.binomial(40, 0.2 + 0.01 * (i % 20))},40\n" for i in range(60))

@@ -126,6 +126,13 @@ def test_the_words_tell_what_became_of_the_highest_raw_rate(page, opened):
     assert total in answer
 
 
+def test_a_page_opens_in_the_order_of_what_was_asked(page, opened):
+    browser = opened(page)
+    chances = [float(cell) for cell in shown(browser, place(browser, "P(above 0.3)"))]
+    assert chances == sorted(chances, reverse=True)
+    assert browser.find_element("css selector", "th[aria-sort=descending]").text.startswith("P(above")
+
+
 def test_clicking_a_heading_sorts_and_clicking_again_reverses(page, opened):
     browser = opened(page)
     heading = browser.find_element("xpath", "//th/button[text()='raw']")
@@ -175,20 +182,20 @@ def test_filters_keep_what_they_say_and_the_download_is_what_is_shown(page, open
     assert len(rows) == count
     assert [row["name"] for row in rows][: len(shown(browser, 1))] == shown(browser, 1)
     assert all(float(row["lower"]) > mean and row["team"] == "south" for row in rows)
-    estimates = [float(row["estimate"]) for row in rows]
-    assert estimates == sorted(estimates, reverse=True)
+    chances = [float(row["p_above"]) for row in rows]
+    assert chances == sorted(chances, reverse=True)
 
 
 def test_a_unit_under_the_pointer_is_marked_in_every_picture_and_in_the_table(page, opened):
     browser = opened(page)
     hover(browser, "#leaders g[data-unit='3'] .estimate")
-    name = shown(browser, 1)[3]
+    name = browser.find_element("css selector", "tbody tr[data-unit='3'] th").text
     found = marked(browser)
     assert {found["table"], found["points"], found["spread"], *found["lines"]} == {name}
     assert len(found["lines"]) == 2  # among the leaders, and in what comes next
     assert found["foot"].startswith(f"{name} · raw ")
     hover(browser, "tbody tr[data-unit='5'] th")
-    assert marked(browser)["points"] == shown(browser, 1)[5]
+    assert marked(browser)["points"] == browser.find_element("css selector", "tbody tr[data-unit='5'] th").text
 
 
 def test_a_point_under_the_pointer_is_its_unit(page, opened):

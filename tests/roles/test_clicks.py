@@ -58,6 +58,22 @@ def test_a_fit_of_item_days_scores_new_items_and_new_categories_overnight(tmp_pa
     assert np.allclose(written["estimate"], scored.sort("item")["estimate"])
 
 
+def test_a_night_that_is_learnt_from_says_how_many_units_the_fit_has(tmp_path: Path) -> None:
+    head = "item,clicks,views\n"
+    (tmp_path / "today.csv").write_text(head + "".join(f"{i},{i % 4},20\n" for i in range(40)))
+    (tmp_path / "tonight.csv").write_text(head + "90,1,9\n91,1,\n92,8,3\n")
+    asked = ["--count", "clicks", "--trials", "views", "--unit", "item", "--method", "beta"]
+    first = ebformer("estimate", "today.csv", *asked, "--save", "fit.json", "-o", "out.csv", folder=tmp_path)
+    assert first.returncode == 0, first.stderr
+    done = ebformer("apply", "fit.json", "tonight.csv", "--update", "-o", "scored.csv", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "fit.json is a fit of 41 units now" in done.stderr
+    notes = polars.read_csv(tmp_path / "scored.csv")["note"].to_list()
+    assert notes[0] is None
+    for note in notes[1:]:  # it may be the views that are not there
+        assert note.startswith("in a row of this item, clicks or views is missing or cannot be used")
+
+
 @pytest.mark.filterwarnings("ignore::ebformer.ModelWarning")
 def test_a_fit_adds_up_units_as_shrink_does() -> None:
     days, _ = item_days(np.random.default_rng(1), 0, 3)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import polars as pl
 import pytest
 
 import ebformer as eb
 from ebformer.check import ModelWarning, model_check
+from ebformer.covariates import Covariates
+from ebformer.estimators.catalogue import CATALOGUE
+from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns
 from ebformer.tables.frames import shrink, source_of
 from ebformer.tables.learning import fit_table
 from ebformer.tables.observations import Observations, observe
 from ebformer.tables.remarks import remarks
+from ebformer.tables.shrink import shrink_table
 
 
 def two_kinds(n: int = 2_000) -> pl.DataFrame:
@@ -124,3 +130,25 @@ def test_of_many_groups_a_few_are_named() -> None:
     small, one_rate = said_of("gamma", observations)
     assert "team 0 (1), 1 (1), 10 (1), 100 (1), 1000 (1) and 1,195 more: consider pooling" in small
     assert one_rate.startswith("team 0, 1, 10, 100, 1000 and 1,195 more: gamma cannot tell")
+
+
+@pytest.mark.filterwarnings("ignore::ebformer.ModelWarning")
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [
+        ({"covariates": Covariates(("team",))}, "Learning what covariates tell"),
+        ({"unit": "player", "look": "year"}, "Learning how rates move"),
+    ],
+)
+def test_progress_says_what_is_learnt_before_the_prior(known, told):
+    goals = np.random.default_rng(0).poisson(3.0, 120)
+    table = pl.DataFrame({"goals": goals, "team": ["a", "b"] * 60, "player": np.arange(120) // 2, "year": [1, 2] * 60})
+    seen = []
+
+    def watch(task):
+        seen.append(task)
+        return nullcontext()
+
+    shrink_table(source_of(table), Columns("goals", **known), CATALOGUE["gamma"], Wanted(), watch=watch)
+    assert told in seen
+    assert seen.index("Reading") < seen.index(told) < seen.index("Estimating")

@@ -54,9 +54,12 @@ def command(
         missing: Missing = "error" if strict else "explain"
         shrunken = shrink_table(opened.table, columns, fit, wanted, missing, options.watch(opened))
         deliver(opened, shrunken, output, None)
-    if update:
-        with_units(fit, shrunken.observations).save(rule)
+    grown = with_units(fit, shrunken.observations) if update else None
+    if grown is not None:
+        grown.save(rule)
     options.say(f"{counted(int(shrunken.observations.keys.rows.sum()), 'row')} scored with {rule}")
+    if grown is not None and grown.tally is not None:
+        options.say(f"{rule} is a fit of {counted(grown.tally.n, 'unit')} now")
     if new := [] if strict else fit.unknown(shrunken.observations):
         options.say(f"new in {columns.group}, answered with the prior of all: {first_few(new)}")
     for sentence in shrunken.meanings + shrunken.remarks:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Rows shown on a terminal where no output is named."""
-LEADING = {"expected_rank": "ASC", "p_above": "DESC", "p_below": "DESC", "lfsr": "ASC"}
-"""Answers that say who is looked for; the first of these that was asked for puts rows in order on a terminal."""
 
 
 @click.command()
@@ -120,12 +118,13 @@ def deliver(file: TableFile, shrunken: Shrunken, output: str | None, label: str 
 def _first_look(file: TableFile, shrunken: Shrunken, label: str | None) -> None:
     """The first rows, or those that lead; of a wide table, the columns that matter: names, what was seen, answers."""
     from ebformer.report.labels import label_column
+    from ebformer.tables.answers import LEADING
 
     file.connection.execute("SET threads = 1")
     rows, columns = shrunken.rows, shrunken.observations.columns
     new = [name for name in rows.columns if name not in file.table.names]
     by = next((name for name in LEADING if name in new), None)
-    rows = rows if by is None else rows.order(f"{by} {LEADING[by]} NULLS LAST")
+    rows = rows if by is None else rows.order(f"{by} {'ASC' if LEADING[by] == 'lowest' else 'DESC'} NULLS LAST")
     first = [dict(zip(rows.columns, row, strict=True)) for row in rows.limit(SHOWN + 1).fetchall()]
     seen = [name for name in (columns.group, columns.x, columns.role("known")) if name is not None]
     called = label or (label_column(first[:SHOWN], {*seen, *new}) if first else None)

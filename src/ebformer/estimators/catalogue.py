@@ -84,6 +84,10 @@ def estimator(name: str, **options: Any) -> Estimator:
     if make is None:
         near = get_close_matches(name, CATALOGUE, n=1, cutoff=0.5)
         advice = f"did you mean {near[0]!r}?" if near else f"choose among {', '.join(CATALOGUE)}"
+        if name.endswith(WEIGHTS):
+            advice = (
+                "read a file of weights with eb.Priorformer.load, or ebformer.estimators.pretrained.Pretrained.load"
+            )
         raise InputError(f"there is no method {name!r}: {advice}")
     try:
         return make(**options)

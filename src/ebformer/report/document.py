@@ -57,6 +57,10 @@ class Document:
     mean: float
     middle: tuple[float, str]
     """What units are told from, and its name."""
+    by: tuple[str, bool]
+    """The column that puts rows in order at first, and whether its highest entry leads."""
+    first: Sequence[int]
+    """The rows in that order."""
     standing: bool
     filters: Sequence[Filter]
     note: str
@@ -75,9 +79,9 @@ class Document:
     @property
     def rows(self) -> list[list[str]]:
         """The first rows as text, a cell per heading."""
-        count = min(STATIC_ROWS, len(self.names))
         return [
-            [" – ".join(filter(None, (c.texts[i] for c in h.columns))) for h in self.headings] for i in range(count)
+            [" – ".join(filter(None, (c.texts[i] for c in h.columns))) for h in self.headings]
+            for i in self.first[:STATIC_ROWS]
         ]
 
     @property

@@ -262,9 +262,8 @@
 
   section.querySelector(".tools").hidden = false;
   table.setAttribute("aria-rowcount", n + 1);
-  const estimate = headings.find(heading => heading.own[0].name === "estimate");
-  estimate.head.setAttribute("aria-sort", "descending");
-  [sorted, down] = [estimate, true];
+  [sorted, down] = [headings.find(heading => heading.own[0].name === section.dataset.by), section.dataset.down === "true"];
+  sorted.head.setAttribute("aria-sort", down ? "descending" : "ascending");
   arrange();
   document.documentElement.dataset.ready = "true";
 })();

@@ -17,6 +17,7 @@ from ebformer.report.columns import Heading, headings
 from ebformer.report.document import Document, Filter
 from ebformer.report.figures import Figures
 from ebformer.report.rows import LOWEST, MOST_ROWS, Reader, Units
+from ebformer.tables.answers import LEADING
 from ebformer.tables.shrink import Shrunken
 from ebformer.tally import Tally
 
@@ -90,6 +91,8 @@ class Page:
         shown = headings(self.reader, units, with_others)
         figures = Figures(units, answer, self.scores, self.areas)
         fold, folded = figures.evidence()
+        by = next((name for name in LEADING if name in units.answers), "estimate")
+        down = LEADING.get(by) != "lowest"
         return Document(
             title=f"{unit} in {self.name}",
             kicker=f"{unit} · {self.name}",
@@ -101,6 +104,8 @@ class Page:
             names=units.names,
             mean=answer.mean,
             middle=answer.middle,
+            by=(by, down),
+            first=np.argsort(-units.answers[by] if down else units.answers[by], kind="stable").tolist(),
             standing=answer.sides is not None and not answer.alike,
             filters=self._filters(shown),
             note=self._note(),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,13 @@ Ints = NDArray[np.int64]
 Arrays = Sequence[NDArray[Any]]
 SIDES: dict[Side, str] = {"above": "above", "below": "below", "apart": "null"}
 """Which thetas may be discoveries, and what asks for each."""
+LEADING: dict[str, Literal["highest", "lowest"]] = {
+    "expected_rank": "lowest",
+    "p_above": "highest",
+    "p_below": "highest",
+    "lfsr": "lowest",
+}
+"""Answers that say who is looked for, and who leads: the first of them that was asked for puts rows in order."""
 
 
 @dataclass(frozen=True)

@@ -63,10 +63,11 @@ def reason(columns: Columns, role: Role, missing: bool) -> str:
     >>> reason(Columns("goals"), "x", missing=False), reason(Columns("goals", group="team"), "group", missing=True)
     ('goals cannot be used: give whole numbers of at least 0', 'team is missing')
     """
-    words = columns.channel.words
+    words, known = columns.channel.words, columns.role("known")
     asked = words.ask_x if role == "x" else words.ask_known
     if missing and columns.added_up is not None and role in ("x", "known"):
-        return f"a row of this {columns.added_up} has no {columns.x} that can be used: {asked}"
+        either = columns.x if known is None else f"{columns.x} or {known}"
+        return f"in a row of this {columns.added_up}, {either} is missing or cannot be used: {asked}"
     return f"{columns.role(role)} is missing" if missing else f"{columns.role(role)} cannot be used: {asked}"
 
 

@@ -17,6 +17,7 @@ from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, first_few
 from ebformer.tables.fit import Fit
 from ebformer.tables.observations import COUNTED, Observations, Source
+from ebformer.tally import Tally
 
 NAMES = re.compile(
     r"(^|[_ .-])(id|ids|key|code|name|item|sku|player|person|user|customer|patient|policy|product|unit|subject|url)$"
@@ -170,23 +171,36 @@ def about_null(fit: Fit, observations: Observations, wanted: Wanted) -> list[str
 
 
 def about_no_room(fit: Fit, observations: Observations, wanted: Wanted) -> list[str]:
-    """Where many effects seem to be exactly the null, and the method assumes that none is."""
+    """Where many effects seem to be exactly the null, and the method, or what moves its prior, leaves none there."""
+
+    def seem(tally: Tally, why: str) -> list[str]:
+        share = float(np.prod(evidence(tally, wanted.bar("apart"))))
+        about = f"about {100 * share:.0f} % of the {tally.channel.words.thetas} seem to be exactly {wanted.null}"
+        return [f"{about}, and {why}"] if share >= MANY_AT_NULL else []
 
     def told(rule: Rule) -> list[str]:
         if not isinstance(rule.prior, ConjugatePrior) or rule.tally is None:
             return []
-        share = float(np.prod(evidence(rule.tally, wanted.bar("apart"))))
-        seem = f"about {100 * share:.0f} % of the {rule.channel.words.thetas} seem to be exactly {wanted.null}"
-        advice = f"{rule.method} assumes that none is, so its lfsr is too small: use priorformer"
-        return [f"{seem}, and {advice}"] if share >= MANY_AT_NULL else []
+        return seem(rule.tally, f"{rule.method} assumes that none is, so its lfsr is too small: use priorformer")
 
+    if "apart" in wanted.bars and (mover := _mover(observations)):
+        channel, x, known = observations.columns.channel, observations.x, observations.known
+        at = ~channel.blank(x, known)
+        seen = Tally(x[at], observations.keys.rows[at], known[at], channel=channel)
+        return seem(seen, f"with {mover} none is taken to be, so lfsr is too small: leave them out")
     return _said_of_null(fit, observations, wanted, told)
+
+
+def _mover(observations: Observations) -> str | None:
+    """What moves the prior of every unit, so that no share of it stays exactly at the null."""
+    if observations.expected is not None:
+        return "covariates"
+    return None if observations.history is None else "earlier looks"
 
 
 def _said_of_null(fit: Fit, observations: Observations, wanted: Wanted, tell: Callable[[Rule], list[str]]) -> list[str]:
     """What there is to tell about rules where a null was stated, and answers may have a point there."""
-    moved = observations.expected is not None or observations.history is not None
-    if "apart" not in wanted.bars or moved:
+    if "apart" not in wanted.bars or _mover(observations):
         return []
     return with_groups(_said_of_rules(fit, tell), fit.columns.group)
 

@@ -114,15 +114,18 @@ def shrink_table(
         else:
             check_rows(source, columns, missing)
             source, columns, histories, repeats = last_looks(source, columns)
-            if wanted.drift is None:
-                learnt = histories.drift(None if isinstance(method, Fit) else method, given)
-                wanted = replace(wanted, drift=learnt)
-                if not histories.pairs:
-                    moving = f"{columns.channel.words.thetas} are taken to move as is typical"
-                    repeats = [*repeats, f"no unit was seen in two looks in a row: {moving}"]
-        expectation = method.expectation if isinstance(method, Fit) else None
-        if columns.covariates is not None:
+    if histories is not None and wanted.drift is None:
+        with watch(f"Learning how {columns.channel.words.thetas} move"):
+            learnt = histories.drift(None if isinstance(method, Fit) else method, given)
+        wanted = replace(wanted, drift=learnt)
+        if not histories.pairs:
+            moving = f"{columns.channel.words.thetas} are taken to move as is typical"
+            repeats = [*repeats, f"no unit was seen in two looks in a row: {moving}"]
+    expectation = method.expectation if isinstance(method, Fit) else None
+    if columns.covariates is not None:
+        with watch("Learning what covariates tell" if expectation is None else "Reading"):
             source, columns, expectation = with_expected(source, columns, missing, expectation)
+    with watch("Reading"):
         observations = observe(source, columns, missing)
     groups, units = len(observations.groups[0]), int(observations.keys.rows.sum())
     alone = not isinstance(method, Fit) and not pool and neighbours is None
