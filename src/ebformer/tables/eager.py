@@ -106,6 +106,8 @@ class EagerTable:
         name = columns.role(role)
         assert name is not None
         entry = self.frame[name][int(at[0])]
+        if hasattr(entry, "to_list"):  # what narwhals makes of a list
+            entry = entry.to_list()
         if type(entry) is int and np.isinf(_number(entry)):
             entry = _number(entry)  # hundreds of digits would tell a reader no more
         return Offender(entry, int(at[0]) + 1, at.size)
@@ -194,7 +196,7 @@ def _number(entry: Any) -> float:
     """
     if isinstance(entry, str) and means_missing(entry):
         return np.nan
-    if isinstance(entry, bool | np.bool_):  # as in a file, where true is text
+    if isinstance(entry, bool | np.bool_ | bytes):  # as in a file, where true is text
         return -np.inf
     try:
         return float(entry)

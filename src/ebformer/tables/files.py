@@ -20,7 +20,7 @@ from pathlib import Path
 
 import duckdb
 
-from ebformer.atomic import replacing
+from ebformer.atomic import SPECIAL, is_special, replacing
 from ebformer.errors import EbformerError, InputError
 from ebformer.tables.columns import Columns
 from ebformer.tables.duck import DuckTable
@@ -187,6 +187,8 @@ def check_input(path: str) -> None:
             f"{path} is a folder: give a file, or all its files in Python as "
             f"eb.shrink(duckdb.sql(\"FROM '{path}/**/*.parquet'\"), ...)"
         )
+    if file.is_symlink() and not file.exists():
+        raise InputError(f"{path} is a link to {os.readlink(path)}, which is no file")
     if not file.exists():
         beside = [other.name for other in file.parent.iterdir()] if file.parent.is_dir() else []
         near = difflib.get_close_matches(file.name, beside, n=1)
@@ -211,8 +213,21 @@ def check_folder(path: str) -> None:
         raise InputError(f"cannot write {path}: there is no folder {folder}")
     if Path(path).is_dir():
         raise InputError(f"cannot write {path}: it is a folder")
+    if is_special(path):
+        raise InputError(f"cannot write {path}: it {SPECIAL}")
     if not os.access(folder, os.W_OK):
         raise InputError(f"cannot write {path}: no permission to write in {folder}")
+
+
+def _parquet_header(connection: duckdb.DuckDBPyConnection, path: str) -> list[str]:
+    """The names of the columns as the file has them: DuckDB renames those that repeat."""
+    schema = f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({literal(glob.escape(path))})"
+    header, parts = list[str](), 0
+    for name, children in connection.sql(schema).fetchall()[1:]:  # a nested column is followed by its parts
+        if parts == 0:
+            header.append(name)
+        parts += children - (parts > 0)
+    return header
 
 
 def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str, folder: str) -> TableFile:
@@ -223,7 +238,9 @@ def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str, folder:
     file = f"{literal(glob.escape(path))}, hive_partitioning = false"
     if magic == b"PAR1":
         table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({file})"), connection=connection)
-        return TableFile(connection, table, table.names, Format(None), folder)
+        header = _parquet_header(connection, path)
+        as_read = len(header) != len(table.names)  # a damaged file
+        return TableFile(connection, table, table.names if as_read else header, Format(None), folder)
     gzipped = magic[:2] == b"\x1f\x8b"
     header, delimiter = read_header(path, name, gzipped)
     columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in distinct_names(header))

@@ -198,5 +198,7 @@ def with_groups(said: Iterable[tuple[str, list[str | None]]], group_column: str 
         about.setdefault(sentence, []).append(groups)
     if group_column is None:
         return list(about)
-    named = {sentence: parts[0] if len(parts) == 1 else sorted(chain(*parts), key=str) for sentence, parts in about.items()}
+    named = {
+        sentence: parts[0] if len(parts) == 1 else sorted(chain(*parts), key=str) for sentence, parts in about.items()
+    }
     return [f"{group_column} {first_few(groups)}: {sentence}" for sentence, groups in named.items()]
