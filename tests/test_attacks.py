@@ -243,6 +243,14 @@ def test_a_header_of_thousands_of_columns_is_refused(delimiter: str, tmp_path: P
     assert (done.returncode, "18,000 columns" in done.stderr) == (1, True)
 
 
+def test_a_parquet_file_of_more_than_ten_thousand_columns_is_refused(tmp_path: Path) -> None:
+    one = pyarrow.array([1])
+    table = pyarrow.Table.from_arrays([one] * 10_001, names=[f"c{i}" for i in range(10_001)])
+    pyarrow.parquet.write_table(table, tmp_path / "in.parquet")
+    done = ebformer("estimate", "in.parquet", "--count", "c1", folder=tmp_path)
+    assert (done.returncode, "in.parquet has 10,001 columns" in done.stderr) == (1, True)
+
+
 def test_among_hundreds_of_columns_one_has_to_be_named(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text(",".join(f"c{i}" for i in range(150)) + "\n" + ",".join(["1"] * 150) + "\n")
     done = ebformer("estimate", "in.csv", folder=tmp_path)

@@ -37,6 +37,8 @@ from ebformer.tables.text_files import (
 )
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": None, ".pq": None}
+MOST_COLUMNS = 10_000
+"""A Parquet file with more than this would take minutes; text files may have fewer (`text_files`)."""
 MEMORY = "2GB"
 """What DuckDB may hold in memory before it spills to disk."""
 
@@ -237,8 +239,10 @@ def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str, folder:
     # The columns are those of the file: from a folder like year=2024 DuckDB would add or replace one.
     file = f"{literal(glob.escape(path))}, hive_partitioning = false"
     if magic == b"PAR1":
-        table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({file})"), connection=connection)
         header = _parquet_header(connection, path)
+        if len(header) > MOST_COLUMNS:
+            raise InputError(f"{name} has {len(header):,} columns, more than {MOST_COLUMNS:,}: keep those that matter")
+        table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({file})"), connection=connection)
         as_read = len(header) != len(table.names)  # a damaged file
         return TableFile(connection, table, table.names if as_read else header, Format(None), folder)
     gzipped = magic[:2] == b"\x1f\x8b"
