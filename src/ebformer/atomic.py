@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import glob
 import hashlib
 import os
 import platform
@@ -78,8 +77,10 @@ def remove_litter(target: Path) -> None:
     """Remove what processes of this machine that are no more, killed as they wrote the target, left beside it."""
     start = _start(target)
     with suppress(OSError):
-        for path in target.parent.glob(f"{glob.escape(start)}*.partial"):
-            process = path.name.removeprefix(start).partition("-")[0]
+        for name in os.listdir(target.parent):  # nothing stays open where a signal ends it
+            if not (name.startswith(start) and name.endswith(".partial")):
+                continue
+            path, process = target.parent / name, name.removeprefix(start).partition("-")[0]
             if process.isdigit() and not _alive(int(process)):
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
