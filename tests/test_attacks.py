@@ -19,6 +19,7 @@ import numpy as np
 import pandas
 import polars
 import pyarrow
+import pyarrow.parquet
 import pytest
 from scipy import stats
 
@@ -26,6 +27,7 @@ import ebformer as eb
 from command_line import ebformer
 from ebformer.atomic import replacing
 from ebformer.channels.base import LARGEST, SMALLEST
+from ebformer.cli import terminal
 from ebformer.distributions import DiscretePosterior, GridPosterior
 from ebformer.errors import LONGEST, EbformerError, InputError, WeightsError
 from ebformer.estimators.catalogue import CATALOGUE, estimator
@@ -33,6 +35,7 @@ from ebformer.networks import zoo
 from ebformer.networks.weights import Weights
 from ebformer.prior import Prior
 from ebformer.ranking import MOST_CELLS, cells, p_top
+from ebformer.report.text_table import TextTable
 from ebformer.rule import BayesRule, Rule
 
 RNG = np.random.default_rng(0)
@@ -240,6 +243,14 @@ def test_a_header_of_thousands_of_columns_is_refused(delimiter: str, tmp_path: P
     assert (done.returncode, "18,000 columns" in done.stderr) == (1, True)
 
 
+def test_a_parquet_file_of_more_than_ten_thousand_columns_is_refused(tmp_path: Path) -> None:
+    one = pyarrow.array([1])
+    table = pyarrow.Table.from_arrays([one] * 10_001, names=[f"c{i}" for i in range(10_001)])
+    pyarrow.parquet.write_table(table, tmp_path / "in.parquet")
+    done = ebformer("estimate", "in.parquet", "--count", "c1", folder=tmp_path)
+    assert (done.returncode, "in.parquet has 10,001 columns" in done.stderr) == (1, True)
+
+
 def test_among_hundreds_of_columns_one_has_to_be_named(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text(",".join(f"c{i}" for i in range(150)) + "\n" + ",".join(["1"] * 150) + "\n")
     done = ebformer("estimate", "in.csv", folder=tmp_path)
@@ -252,6 +263,73 @@ def test_complaints_stay_on_one_line_whatever_they_quote(tmp_path: Path) -> None
         eb.shrink(polars.DataFrame({"x": [hostile, "1"]}), count="x")
     assert len(str(caught.value)) <= LONGEST
     assert str(caught.value).isprintable()
+
+
+def test_remarks_stay_on_one_line_whatever_they_quote(tmp_path: Path) -> None:
+    group = "team\n\x1b[2J"
+    frame = polars.DataFrame({"x": [1, 2, 3], group: ["a\x1b[31m", "b\nc", "d"]})
+    with pytest.warns(eb.ModelWarning) as said:
+        eb.shrink(frame, count="x", group=group, method="gamma")
+    assert all(str(each.message).isprintable() for each in said)
+    frame.write_csv(tmp_path / "in.csv")
+    done = ebformer("estimate", "in.csv", "--count", "x", "--group", group, "-o", "out.csv", folder=tmp_path)
+    assert all(line.startswith("ebformer: ") for line in done.stderr.splitlines())
+
+
+def test_a_terminal_obeys_no_cell_of_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.show(TextTable("", ("name\x1b[2J",), (("Ann\x1b]0;title\x07",),)))
+    assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [("estimate", "--save"), ("estimate", "-o"), ("report", "-o")])
+def test_no_pipe_or_device_is_replaced_by_a_file(command: tuple[str, str], tmp_path: Path) -> None:
+    TABLE.write_csv(tmp_path / "in.csv")
+    pipe = "pipe.html" if command[0] == "report" else "pipe.csv"
+    os.mkfifo(tmp_path / pipe)
+    done = ebformer(command[0], "in.csv", "--count", "goals", command[1], pipe, folder=tmp_path)
+    assert (done.returncode, f"cannot write {pipe}: it is a pipe or a device" in done.stderr) == (1, True)
+    assert (tmp_path / pipe).is_fifo()
+
+
+def test_no_link_leads_a_writer_to_a_device(tmp_path: Path) -> None:
+    (tmp_path / "out.json").symlink_to("/dev/null")
+    rule = estimator("gamma")(eb.Tally.of([1, 2]))
+    with pytest.raises(OSError, match="pipe or a device"):
+        rule.save(tmp_path / "out.json")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_file_may_have_as_long_a_name_as_there_can_be(tmp_path: Path) -> None:
+    target = tmp_path / ("n" * 251 + ".csv")
+    with replacing(target) as partial:
+        partial.write_text("whole")
+    assert (target.read_text(), len(list(tmp_path.iterdir()))) == ("whole", 1)
+
+
+def test_a_link_that_leads_nowhere_is_called_one(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").symlink_to("gone.csv")
+    done = ebformer("estimate", "in.csv", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "ebformer: in.csv is a link to gone.csv, which is no file\n")
+
+
+@pytest.mark.parametrize("twin", ["goals", "Goals"])
+def test_a_name_that_columns_of_parquet_share_is_refused_as_in_text(twin: str, tmp_path: Path) -> None:
+    counts, parts = pyarrow.array([1, 2]), pyarrow.array([{"goals": [1]}] * 2)
+    twins = pyarrow.Table.from_arrays([parts, counts, counts], names=["parts", "goals", twin])
+    pyarrow.parquet.write_table(twins, tmp_path / "in.parquet")
+    done = ebformer("estimate", "in.parquet", "--count", "goals", folder=tmp_path)
+    assert (done.returncode, f"several columns are called 'goals' (goals, {twin})" in done.stderr) == (1, True)
+    pyarrow.parquet.write_table(twins.select([0, 1]), tmp_path / "in.parquet")
+    done = ebformer("estimate", "in.parquet", "--count", "goals", "-o", "out.csv", folder=tmp_path)
+    assert (tmp_path / "out.csv").read_text().startswith("parts,goals,estimate")
+
+
+@pytest.mark.parametrize("kind", [pandas.DataFrame, polars.DataFrame])
+def test_bytes_are_no_counts_and_lists_are_quoted(kind: Any) -> None:
+    with pytest.raises(InputError, match="x is b'1', not a number"):
+        eb.shrink(kind({"x": [b"1", b"2"]}), count="x")
+    with pytest.raises(InputError, match=r"x is \[1, 2\], not a number"):
+        eb.shrink(kind({"x": [[1, 2], [3]]}), count="x")
 
 
 METHODS = ["npmle", "npmle-em", "gamma", "priorformer"]

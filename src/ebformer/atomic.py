@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import glob
+import errno
 import hashlib
 import os
 import platform
@@ -11,6 +11,9 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+SPECIAL = "is a pipe or a device, no file: give the name of a file"
+"""Why nothing is written to a target that `is_special`."""
 
 
 @contextmanager
@@ -25,6 +28,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     '42'
     """
     target = Path(os.path.realpath(path))  # through a link to the file it names: the link stays
+    if is_special(target):
+        raise OSError(errno.EINVAL, SPECIAL, os.fspath(path))
     remove_litter(target)
     partial = _beside(target)
     try:
@@ -52,17 +57,30 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             shutil.rmtree(left, ignore_errors=True)
 
 
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a pipe or a device, such as /dev/null: a file that took its name would be in its place."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
 def _beside(target: Path) -> Path:
     """A name in the target's folder that says whose it is."""
-    return target.with_name(f".{target.name}.{_here()}-{os.getpid()}-{secrets.token_hex(4)}.partial")
+    return target.with_name(f"{_start(target)}{os.getpid()}-{secrets.token_hex(4)}.partial")
+
+
+def _start(target: Path) -> str:
+    """How the names of unfinished files for a target begin; file systems allow 255 bytes in all."""
+    name = target.name if len(os.fsencode(target.name)) <= 200 else hashlib.sha256(target.name.encode()).hexdigest()
+    return f".{name}.{_here()}-"
 
 
 def remove_litter(target: Path) -> None:
     """Remove what processes of this machine that are no more, killed as they wrote the target, left beside it."""
-    start = f".{target.name}.{_here()}-"
+    start = _start(target)
     with suppress(OSError):
-        for path in target.parent.glob(f"{glob.escape(start)}*.partial"):
-            process = path.name.removeprefix(start).partition("-")[0]
+        for name in os.listdir(target.parent):  # nothing stays open where a signal ends it
+            if not (name.startswith(start) and name.endswith(".partial")):
+                continue
+            path, process = target.parent / name, name.removeprefix(start).partition("-")[0]
             if process.isdigit() and not _alive(int(process)):
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 

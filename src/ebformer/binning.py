@@ -24,15 +24,19 @@ def distinct_rows(*arrays: NDArray[Any] | None) -> tuple[NDArray[np.intp], NDArr
     >>> first.tolist(), which.tolist()
     ([2, 0], [1, 1, 0])
     """
-    code: NDArray[np.int64] | None = None
+    code: NDArray[np.intp] | None = None
     for array in arrays:
         if array is not None:
             values, at = np.unique(array, return_inverse=True)
-            # Renumbering after each column keeps the products below the square of the number of rows.
-            code = at if code is None else np.unique(code * values.size + at, return_inverse=True)[1]
+            if code is None:
+                code = at
+            elif values.size > 1:
+                # Renumbering after each column keeps the products below the square of the number of rows.
+                code = np.unique(code * values.size + at, return_inverse=True)[1]
     assert code is not None
-    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
-    return first, inverse
+    first = np.empty(code.max(initial=-1) + 1, dtype=np.intp)
+    first[code[::-1]] = np.arange(code.size)[::-1]  # of several at one place the last stays
+    return first, code
 
 
 def coarsened(tally: Tally, limit: int = FIT_LIMIT, finest: float = FINEST) -> Tally:

@@ -35,19 +35,18 @@ def said_of(method: str, observations: Observations) -> list[str]:
 def test_a_method_that_does_not_fit_is_told_from_a_model_that_does_not() -> None:
     observations = observe(source_of(two_kinds()), Columns("goals"))
     for method, fits in (("gamma", False), ("npmle", True)):
-        checks = check_fit(fit_table(observations, eb.CATALOGUE[method]), observations, np.random.default_rng(0))
-        assert checks[None].fits is fits, checks[None].sentence
+        fit = fit_table(observations, eb.CATALOGUE[method])
+        ((check, _),) = check_fit(fit, observations, np.random.default_rng(0))
+        assert check.fits is fits, check.sentence
         if not fits:
-            assert (
-                "the prior that gamma found does not fit these counts, but the one of npmle does"
-                in checks[None].sentence
-            )
+            assert "the prior that gamma found does not fit these counts, but the one of npmle does" in check.sentence
 
 
 def test_methods_without_a_prior_are_checked_with_the_best_prior_there_is() -> None:
     observations = observe(source_of(two_kinds()), Columns("goals"))
-    checks = check_fit(fit_table(observations, eb.CATALOGUE["mle"]), observations, np.random.default_rng(0))
-    assert checks[None].fits, checks[None].sentence
+    fit = fit_table(observations, eb.CATALOGUE["mle"])
+    ((check, _),) = check_fit(fit, observations, np.random.default_rng(0))
+    assert check.fits, check.sentence
 
 
 def test_groups_with_the_same_trouble_share_a_sentence() -> None:

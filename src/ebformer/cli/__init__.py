@@ -14,7 +14,7 @@ from typing import NoReturn
 import click
 
 from ebformer.cli.termination import exit_code, heed_signals
-from ebformer.errors import EbformerError
+from ebformer.errors import EbformerError, one_line
 
 COMMANDS = {
     "estimate": "Estimate the rate of every row of a table, with intervals.",
@@ -108,7 +108,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _exit_code(arguments: list[str] | None) -> int:
-    warnings.showwarning = lambda message, *_, **__: click.echo(f"ebformer: {message}", err=True)
+    warnings.showwarning = lambda message, *_, **__: click.echo(f"ebformer: {one_line(message)}", err=True)
     if sys.stdout is None:  # the next file to be opened would take its place
         click.echo("ebformer: standard output is closed: send it to a file, or to /dev/null if not wanted", err=True)
         return 1
@@ -136,7 +136,7 @@ def _exit_code(arguments: list[str] | None) -> int:
         click.echo("ebformer: there is not enough memory for this: give it more, or fewer rows", err=True)
         return 1
     except OSError as error:
-        click.echo(f"ebformer: {error.filename or 'the system'}: {error.strerror or error}", err=True)
+        click.echo(f"ebformer: {one_line(error.filename or 'the system')}: {error.strerror or error}", err=True)
         _flush_or_give_up()
         return 1
     except (KeyboardInterrupt, click.Abort):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebformer.cli import terminal
+from ebformer.errors import one_line
 from ebformer.plural import counted
 
 if TYPE_CHECKING:
@@ -349,14 +350,14 @@ def comma_separated(text: str) -> list[str]:
 def ask(plan: str) -> None:
     """Tell what will take its time; on a terminal, stop unless it is meant."""
     if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
-        click.confirm(f"ebformer: {plan}: go on?", abort=True, err=True)
+        click.confirm(f"ebformer: {one_line(plan)}: go on?", abort=True, err=True)
     else:
         say(plan)
 
 
 def say(sentence: str) -> None:
-    """A remark on standard error, so that standard output holds nothing but the table."""
-    click.echo(f"ebformer: {sentence}", err=True)
+    """A remark on standard error, so that standard output holds nothing but the table; on a line of its own."""
+    click.echo(f"ebformer: {one_line(sentence)}", err=True)
 
 
 def say_missing(rows: int, fate: str) -> None:

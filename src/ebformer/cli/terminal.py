@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ebformer.errors import one_line
 from ebformer.report.cells import cell, is_number
 
 if TYPE_CHECKING:
@@ -74,10 +75,10 @@ def _draw(
 
     drawn = Table(box=SIMPLE_HEAD)
     for name, right in zip(columns, numeric, strict=True):
-        drawn.add_column(name, justify="right" if right else "left")
+        drawn.add_column(one_line(name), justify="right" if right else "left")
     for row in rows:
-        drawn.add_row(*row)
-    # Names in the table are a person's: "Ann [red]" and ":smile:" are no commands to us.
+        drawn.add_row(*map(one_line, row))
+    # Names in the table are a person's: "Ann [red]" and ":smile:" are no commands to us, nor to the terminal.
     width = None if sys.stdout.isatty() else WIDTH
     console = Console(width=width, highlight=False, markup=False, emoji=False)
     console.print(*([Text(title, style="bold")] if title else []), drawn, *notes, sep="\n")

@@ -283,7 +283,7 @@ def fit_sentence(table: Shrunken) -> str:
         return (
             f"Not tested: every unit has a prior of its own, around what its {channel.words.theta} is expected to be."
         )
-    if all(check.sentence == too_few(channel) for check in table.checks.values()):
+    if all(check.sentence == too_few(channel) for check, _ in table.checks):
         return "There are too few units to tell: nothing speaks against the model, and nothing for it."
     return (
         f"Yes: {channel.words.xs} of every size are about as frequent as the model says, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,18 +19,18 @@ from ebformer.tally import Tally
 NARROW = 2.0
 """A z-score: observations that vary so much less than a prior says are not helped by another prior, if that one is as
 narrow as can be and they still do."""
-Checks = Mapping[str | None, ModelCheck]
-"""One check per group."""
+Checks = Sequence[tuple[ModelCheck, list[str | None]]]
+"""Each check once, and the groups that share it, like their rule."""
 
 
 def check_fit(fit: Fit, observations: Observations, rng: np.random.Generator) -> Checks:
-    """One check per group of the observations that were fitted; those with the same tally share it, like their rule.
+    """The checks of the observations that were fitted, one for all groups with the same tally.
 
     Where a method's own prior fails, NPMLE tells whether the method or the model fails.
     """
     if fit.expectation is not None and fit.columns.channel.name == "binomial":
-        return {}  # units of unlike expectations share no prior that could be checked at once
-    return observations.of_groups(lambda tally, group: _check(fit.rules[group], tally, rng))
+        return []  # units of unlike expectations share no prior that could be checked at once
+    return [(_check(fit.rules[groups[0]], tally, rng), groups) for tally, groups in observations.distinct_tallies]
 
 
 def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:
@@ -51,19 +51,16 @@ def _check(rule: Rule, tally: Tally, rng: np.random.Generator) -> ModelCheck:
 
 def departures(checks: Checks, group_column: str | None) -> list[str]:
     """The sentences of the checks that failed; several groups with the same trouble share one."""
-    troubled: dict[str, list[str | None]] = {}
-    for group, check in checks.items():
-        if not check.fits:
-            troubled.setdefault(check.sentence, []).append(group)
-    return with_groups(troubled, group_column)
+    return with_groups([(check.sentence, groups) for check, groups in checks if not check.fits], group_column)
 
 
 def verdict(checks: Checks, channel: Channel) -> str:
     """What checks that found no departure have to say, in one sentence for all groups."""
-    if None in checks:
-        return checks[None].sentence
-    told = sum(check.sentence != too_few(channel) for check in checks.values())
+    if checks[0][1] == [None]:
+        return checks[0][0].sentence
+    told = sum(len(groups) for check, groups in checks if check.sentence != too_few(channel))
     if told == 0:
         return too_few(channel)
-    others = "" if told == len(checks) else "; the others have too few rows to tell"
-    return f"{channel.advice.fits} in {told:,} of {len(checks):,} groups{others}"
+    all_groups = sum(len(groups) for _, groups in checks)
+    others = "" if told == all_groups else "; the others have too few rows to tell"
+    return f"{channel.advice.fits} in {told:,} of {all_groups:,} groups{others}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -247,10 +247,10 @@ def only_count_column(candidates: Sequence[str], names: Sequence[str]) -> str:
     raise InputError(f"no column holds whole numbers of at least 0; the columns are {', '.join(names)}")
 
 
-def first_few(names: Sequence[object]) -> str:
-    """The first five of perhaps a million names, and how many more there are.
+def first_few(names: Sequence[object], tell: Callable[[Any], str] = str) -> str:
+    """The first five of perhaps a million names, as `tell` words them, and how many more there are.
 
     >>> first_few(range(7)), first_few(["a", "b"])
     ('0, 1, 2, 3, 4 and 2 more', 'a, b')
     """
-    return ", ".join(map(str, names[:5])) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+    return ", ".join(map(tell, names[:5])) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")

@@ -19,6 +19,7 @@ from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role, about_booleans
 from ebformer.tables.entries import MISSING_GROUPS, MISSING_NUMBERS, Offender, about_thousands
 from ebformer.tables.keys import common_future, keys, more_keys, totals
+from ebformer.tables.names import Names
 from ebformer.tables.observations import COUNTED, Contents, Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
@@ -81,7 +82,7 @@ class DuckTable:
         found = self.ask(counted).fetchnumpy()
         group = found.get("key_group")
         return Distinct(
-            None if group is None else _texts(group),
+            None if group is None else Names.of(_texts(group)),
             _floats(found["key_x"]),
             _floats(found["key_known"]),
             np.asarray(found["rows"], dtype=np.int64),

@@ -14,7 +14,8 @@ from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role, about_booleans
 from ebformer.tables.entries import MISSING_GROUPS, Offender, means_missing
 from ebformer.tables.keys import keys, more_keys
-from ebformer.tables.observations import Contents, Distinct, numbered
+from ebformer.tables.names import Names
+from ebformer.tables.observations import Contents, Distinct
 
 WITHOUT_ARRAYS = (nw.Decimal, nw.Int128, nw.UInt128)
 """Kinds of numbers that numpy has no arrays of."""
@@ -26,7 +27,7 @@ class EagerTable:
     def __init__(self, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
         self.lazy = isinstance(frame, nw.LazyFrame)
         self.frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-        self._texts: dict[str, NDArray[np.object_]] = {}
+        self._named: dict[str, Names] = {}
 
     @property
     def names(self) -> list[str]:
@@ -46,7 +47,7 @@ class EagerTable:
     def of_units(self, columns: Columns) -> EagerTable:
         assert columns.unit is not None
         shown, channel, after = self._shown(columns, 0.0), columns.channel, columns.of_units
-        _, which = distinct_rows(*(numbered(self.texts(name)) for name in columns.by))
+        _, which = distinct_rows(*(self.named(name).which for name in columns.by))
         _, first, unit = np.unique(which, return_index=True, return_inverse=True)
         order = np.argsort(np.argsort(first))[unit]  # units in the order of their first rows
         with np.errstate(all="ignore"):
@@ -105,6 +106,8 @@ class EagerTable:
         name = columns.role(role)
         assert name is not None
         entry = self.frame[name][int(at[0])]
+        if hasattr(entry, "to_list"):  # what narwhals makes of a list
+            entry = entry.to_list()
         if type(entry) is int and np.isinf(_number(entry)):
             entry = _number(entry)  # hundreds of digits would tell a reader no more
         return Offender(entry, int(at[0]) + 1, at.size)
@@ -121,7 +124,8 @@ class EagerTable:
         """Which of these observations each row shows, -1 where none."""
         rows, size = self._shown(columns, width), asked.rows.size
         together = asked.and_then(rows)
-        _, same = distinct_rows(numbered(together.group), together.x, together.known, *together.more.values())
+        group = None if together.group is None else together.group.which
+        _, same = distinct_rows(group, together.x, together.known, *together.more.values())
         position = np.full(same.max() + 1, -1)
         position[same[:size]] = np.arange(size)
         return position[same[size:]]
@@ -144,7 +148,7 @@ class EagerTable:
         """What every row shows."""
         x = self._numbers(columns.x)
         known = self._numbers(columns.known) if isinstance(columns.known, str) else np.full(x.shape, columns.constant)
-        group = None if columns.group is None else self.texts(columns.group)
+        group = None if columns.group is None else self.named(columns.group)
         one_each, more = np.broadcast_to(np.int64(1), x.shape), more_keys(columns, self._numbers, width)
         return Distinct(group, *keys(columns.channel, x, known, width), one_each, more)
 
@@ -167,16 +171,21 @@ class EagerTable:
         return np.array([np.nan if missing else _number(entry) for entry, missing in entries], dtype=np.float64)
 
     def nameless(self, column: str) -> int:
-        return sum(name is None for name in self.texts(column))
+        return int(self.named(column).missing.sum())
+
+    def named(self, name: str) -> Names:
+        """The entries of a column as names of groups or units."""
+        if name not in self._named:
+            self._named[name] = Names.of(self.texts(name))
+        return self._named[name]
 
     def texts(self, name: str) -> NDArray[np.object_]:
-        """The entries of a column as text, None where one is missing: the names of groups and units."""
-        if name not in self._texts:
-            column = self.frame[name]
-            texts = self._texts[name] = np.empty(len(column), dtype=object)
-            entries = zip(map(str, column.to_list()), column.is_null().to_list(), strict=True)
-            texts[:] = [None if missing or means_missing(text, MISSING_GROUPS) else text for text, missing in entries]
-        return self._texts[name]
+        """The entries of a column as text, None where one is missing."""
+        column = self.frame[name]
+        texts = np.empty(len(column), dtype=object)
+        entries = zip(map(str, column.to_list()), column.is_null().to_list(), strict=True)
+        texts[:] = [None if missing or means_missing(text, MISSING_GROUPS) else text for text, missing in entries]
+        return texts
 
 
 def _number(entry: Any) -> float:
@@ -187,7 +196,7 @@ def _number(entry: Any) -> float:
     """
     if isinstance(entry, str) and means_missing(entry):
         return np.nan
-    if isinstance(entry, bool | np.bool_):  # as in a file, where true is text
+    if isinstance(entry, bool | np.bool_ | bytes):  # as in a file, where true is text
         return -np.inf
     try:
         return float(entry)

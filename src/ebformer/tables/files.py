@@ -20,7 +20,7 @@ from pathlib import Path
 
 import duckdb
 
-from ebformer.atomic import replacing
+from ebformer.atomic import SPECIAL, is_special, replacing
 from ebformer.errors import EbformerError, InputError
 from ebformer.tables.columns import Columns
 from ebformer.tables.duck import DuckTable
@@ -37,6 +37,8 @@ from ebformer.tables.text_files import (
 )
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": None, ".pq": None}
+MOST_COLUMNS = 10_000
+"""A Parquet file with more than this would take minutes; text files may have fewer (`text_files`)."""
 MEMORY = "2GB"
 """What DuckDB may hold in memory before it spills to disk."""
 
@@ -187,6 +189,8 @@ def check_input(path: str) -> None:
             f"{path} is a folder: give a file, or all its files in Python as "
             f"eb.shrink(duckdb.sql(\"FROM '{path}/**/*.parquet'\"), ...)"
         )
+    if file.is_symlink() and not file.exists():
+        raise InputError(f"{path} is a link to {os.readlink(path)}, which is no file")
     if not file.exists():
         beside = [other.name for other in file.parent.iterdir()] if file.parent.is_dir() else []
         near = difflib.get_close_matches(file.name, beside, n=1)
@@ -211,8 +215,21 @@ def check_folder(path: str) -> None:
         raise InputError(f"cannot write {path}: there is no folder {folder}")
     if Path(path).is_dir():
         raise InputError(f"cannot write {path}: it is a folder")
+    if is_special(path):
+        raise InputError(f"cannot write {path}: it {SPECIAL}")
     if not os.access(folder, os.W_OK):
         raise InputError(f"cannot write {path}: no permission to write in {folder}")
+
+
+def _parquet_header(connection: duckdb.DuckDBPyConnection, path: str) -> list[str]:
+    """The names of the columns as the file has them: DuckDB renames those that repeat."""
+    schema = f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({literal(glob.escape(path))})"
+    header, parts = list[str](), 0
+    for name, children in connection.sql(schema).fetchall()[1:]:  # a nested column is followed by its parts
+        if parts == 0:
+            header.append(name)
+        parts += children - (parts > 0)
+    return header
 
 
 def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str, folder: str) -> TableFile:
@@ -222,8 +239,12 @@ def _opened(connection: duckdb.DuckDBPyConnection, path: str, name: str, folder:
     # The columns are those of the file: from a folder like year=2024 DuckDB would add or replace one.
     file = f"{literal(glob.escape(path))}, hive_partitioning = false"
     if magic == b"PAR1":
+        header = _parquet_header(connection, path)
+        if len(header) > MOST_COLUMNS:
+            raise InputError(f"{name} has {len(header):,} columns, more than {MOST_COLUMNS:,}: keep those that matter")
         table = DuckTable(connection.sql(f"SELECT * FROM read_parquet({file})"), connection=connection)
-        return TableFile(connection, table, table.names, Format(None), folder)
+        as_read = len(header) != len(table.names)  # a damaged file
+        return TableFile(connection, table, table.names if as_read else header, Format(None), folder)
     gzipped = magic[:2] == b"\x1f\x8b"
     header, delimiter = read_header(path, name, gzipped)
     columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in distinct_names(header))

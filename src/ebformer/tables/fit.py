@@ -87,10 +87,11 @@ class Fit:
     @cached_property
     def shared(self) -> list[tuple[Rule, list[str | None]]]:
         """The rules, each of them once, and the groups that share it."""
-        found: dict[int, tuple[Rule, list[str | None]]] = {}
-        for group, rule in self.rules.items():
-            found.setdefault(id(rule), (rule, []))[1].append(group)
-        return list(found.values())
+        rules = {id(rule): rule for rule in self.rules.values()}
+        groups: dict[int, list[str | None]] = {which: [] for which in rules}
+        for group, which in zip(self.rules, map(id, self.rules.values()), strict=True):
+            groups[which].append(group)
+        return list(zip(rules.values(), groups.values(), strict=True))
 
     @cached_property
     def tally(self) -> Tally | None:

@@ -18,7 +18,7 @@ from ebformer.channels.base import Channel
 from ebformer.check import ModelWarning
 from ebformer.covariates import Covariates
 from ebformer.drift import Drift
-from ebformer.errors import InputError
+from ebformer.errors import InputError, one_line
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import method_for
 from ebformer.regression import Kind
@@ -178,7 +178,7 @@ def load_fit(path: str | os.PathLike[str]) -> Fit:
 def _with_warnings(shrunken: Shrunken) -> Any:
     """The rows, after everything that is to be said about them."""
     for sentence in shrunken.remarks + shrunken.departures:
-        warnings.warn(sentence, ModelWarning, stacklevel=3)
+        warnings.warn(one_line(sentence), ModelWarning, stacklevel=3)
     return shrunken.rows
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ebformer.channels.base import Channel
 from ebformer.tables.columns import Columns, Role
+from ebformer.tables.names import Names
 from ebformer.tables.sql import Sql
 
 Floats = NDArray[np.float64]
@@ -111,7 +112,7 @@ def defects(
     x: Floats,
     known: Floats,
     more: Mapping[Role, Floats],
-    group: NDArray[np.object_] | None,
+    group: Names | None,
     width: float,
 ) -> list[Defect]:
     """What keeps keys from being used, in the order in which it is told."""
@@ -129,5 +130,5 @@ def defects(
             bad = np.isposinf(future) if width else ~channel.possible_future(future) & ~np.isnan(future)
         found.append(Defect("future", np.isnan(future), bad))
     if group is not None:
-        found.append(Defect("group", np.array([name is None for name in group], dtype=bool), none))
+        found.append(Defect("group", group.missing, none))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +19,7 @@ from ebformer.errors import InputError
 from ebformer.tables.columns import NO_ROWS, Columns, Missing, Role, check_missing
 from ebformer.tables.entries import Offender, complaint, reason
 from ebformer.tables.keys import defects, future_key, keys, unkeyed, unkeyed_future
+from ebformer.tables.names import Names
 from ebformer.tally import Tally
 
 T = TypeVar("T")
@@ -35,13 +37,13 @@ COUNTED = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Distinct:
-    """What a GROUP BY returns: arrays [u] of group (text), x, what is known (or its bin) and the number of rows.
+    """What a GROUP BY returns: arrays [u] of group (names), x, what is known (or its bin) and the number of rows.
 
     `more` has the numbers of further roles, such as what will be known of the next observation. A missing entry is None
     in `group` and NaN among numbers. Text that is no number is -inf; `keys` says what bins are.
     """
 
-    group: NDArray[np.object_] | None
+    group: Names | None
     x: Floats
     known: Floats
     rows: Ints
@@ -51,7 +53,7 @@ class Distinct:
     def by_role(self) -> dict[Role, NDArray[Any]]:
         """What rows were grouped by."""
         numbers: dict[Role, NDArray[Any]] = {"x": self.x, "known": self.known, **self.more}
-        return numbers if self.group is None else numbers | {"group": self.group}
+        return numbers if self.group is None else numbers | {"group": self.group.texts}
 
     def at(self, which: NDArray[Any]) -> Distinct:
         """Some of them, by mask or by position."""
@@ -61,27 +63,16 @@ class Distinct:
 
     def merged(self) -> Distinct:
         """Each of them once: the rows of equal ones are added up."""
-        first, which = distinct_rows(numbered(self.group), self.x, self.known, *self.more.values())
+        group = None if self.group is None else self.group.which
+        first, which = distinct_rows(group, self.x, self.known, *self.more.values())
         return replace(self.at(first), rows=np.bincount(which, weights=self.rows).astype(np.int64))
 
     def and_then(self, other: Distinct) -> Distinct:
         """These, followed by others."""
-        group = None if self.group is None or other.group is None else np.concatenate([self.group, other.group])
+        group = None if self.group is None or other.group is None else self.group.and_then(other.group)
         x, known = np.concatenate([self.x, other.x]), np.concatenate([self.known, other.known])
         more = {role: np.concatenate([numbers, other.more[role]]) for role, numbers in self.more.items()}
         return Distinct(group, x, known, np.concatenate([self.rows, other.rows]), more)
-
-
-def numbered(texts: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
-    """Numbers for texts, equal where the texts are; None is a text of its own.
-
-    >>> numbered(np.array(["b", None, "b"], dtype=object)).tolist()
-    [0, 1, 0]
-    """
-    if texts is None:
-        return None
-    seen: dict[object, int] = {}
-    return np.array([seen.setdefault(text, len(seen)) for text in texts], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,10 +192,7 @@ class Observations:
         """The groups by name, sorted, and which of them each observation is of; without groups, all are of None."""
         if self.keys.group is None:
             return [None], np.zeros(self.keys.rows.size, dtype=np.intp)
-        texts = self.keys.group.tolist()
-        names = sorted(set(texts))
-        number = {name: i for i, name in enumerate(names)}
-        return names, np.fromiter(map(number.__getitem__, texts), dtype=np.intp, count=len(texts))
+        return self.keys.group.shown
 
     @property
     def distinct_tallies(self) -> list[tuple[Tally, list[str | None]]]:
@@ -233,9 +221,9 @@ class Observations:
         order = np.lexsort((*told, self.keys.known, self.keys.x, group))
         _, observation = distinct_rows(self.keys.x, self.keys.known, self.keys.rows, *told)
         shown, ends = observation[order], [0, *np.cumsum(np.bincount(group)).tolist()]
-        same: dict[bytes, list[int]] = {}
+        same = defaultdict[bytes, list[int]](list)
         for i, (start, end) in enumerate(pairwise(ends)):
-            same.setdefault(shown[start:end].tobytes(), []).append(i)
+            same[shown[start:end].tobytes()].append(i)
         found = []
         for members in same.values():
             at = order[ends[members[0]] : ends[members[0] + 1]]
@@ -273,7 +261,7 @@ def observe(source: Source, columns: Columns, missing: Missing = "error") -> Obs
     if columns.history is not None:  # few units share one, and bins would make them hardly fewer
         width = 0.0
     found = source.distinct(columns, width)
-    most = LIMIT if found.group is None else max(LIMIT, PER_GROUP * len(set(found.group.tolist())))
+    most = LIMIT if found.group is None else max(LIMIT, PER_GROUP * len(found.group.shown[0]))
     if not width and found.rows.size > most and columns.history is None:
         binned = source.distinct(columns, finest)
         if binned.rows.size < found.rows.size:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable
+from itertools import chain
 
 import numpy as np
 
@@ -94,12 +95,12 @@ def about_few_rows(observations: Observations) -> list[str]:
     """Where there is next to nothing to learn a prior from."""
     names, group = observations.groups
     units = np.bincount(group, weights=observations.keys.rows)
-    few = np.flatnonzero(units < FEW)
-    if few.size == 0:
+    few = np.flatnonzero(units < FEW).tolist()
+    if not few:
         return []
     told, column = "few rows to learn a prior from", observations.columns.group
     if column is not None:
-        shown = first_few([f"{names[i]} ({units[i]:.0f})" for i in few])
+        shown = first_few(few, lambda i: f"{names[i]} ({units[i]:.0f})")
         return [f"{told} in {column} {shown}: consider pooling"]
     served = observations.columns.channel.conjugate is not None
     return [f"{told}: priorformer and full-bayes allow for that" if served else told]
@@ -129,14 +130,9 @@ def about_rules(fit: Fit, group_column: str | None) -> list[str]:
     return with_groups(_said_of_rules(fit, _doubts), group_column)
 
 
-def _said_of_rules(fit: Fit, tell: Callable[[Rule], list[str]]) -> dict[str, list[str | None]]:
+def _said_of_rules(fit: Fit, tell: Callable[[Rule], list[str]]) -> list[tuple[str, list[str | None]]]:
     """What there is to tell about rules, and the groups it is about; a rule that groups share is asked once."""
-    told = {id(rule): tell(rule) for rule, _ in fit.shared}
-    said: dict[str, list[str | None]] = {}
-    for name, rule in fit.rules.items():
-        for sentence in told[id(rule)]:
-            said.setdefault(sentence, []).append(name)
-    return said
+    return [(sentence, groups) for rule, groups in fit.shared for sentence in tell(rule)]
 
 
 def _doubts(rule: Rule) -> list[str]:
@@ -205,13 +201,18 @@ def _said_of_null(fit: Fit, observations: Observations, wanted: Wanted, tell: Ca
     return with_groups(_said_of_rules(fit, tell), fit.columns.group)
 
 
-def with_groups(sentences: Mapping[str, Sequence[str | None]], group_column: str | None) -> list[str]:
+def with_groups(said: Iterable[tuple[str, list[str | None]]], group_column: str | None) -> list[str]:
     """Every sentence once, with the groups it is about where there are groups.
 
-    >>> with_groups({"too few rows": ["a", "b"]}, "team")
-    ['team a, b: too few rows']
+    >>> with_groups([("too few rows", ["a", "c"]), ("too few rows", ["b"])], "team")
+    ['team a, b, c: too few rows']
     """
-    return [
-        sentence if group_column is None else f"{group_column} {first_few(groups)}: {sentence}"
-        for sentence, groups in sentences.items()
-    ]
+    about: dict[str, list[list[str | None]]] = {}
+    for sentence, groups in said:
+        about.setdefault(sentence, []).append(groups)
+    if group_column is None:
+        return list(about)
+    named = {
+        sentence: parts[0] if len(parts) == 1 else sorted(chain(*parts), key=str) for sentence, parts in about.items()
+    }
+    return [f"{group_column} {first_few(groups)}: {sentence}" for sentence, groups in named.items()]

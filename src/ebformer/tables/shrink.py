@@ -11,12 +11,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.check import ModelCheck
 from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.tables.answers import Wanted
-from ebformer.tables.checking import check_fit, departures, verdict
+from ebformer.tables.checking import Checks, check_fit, departures, verdict
 from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
 from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import NOTE, Fit
@@ -41,8 +40,8 @@ class Shrunken:
     fit: Fit
     observations: Observations
     wanted: Wanted
-    checks: Mapping[str | None, ModelCheck]
-    """One per group; none where a saved fit answered, which is not checked on new rows, and of proportions with
+    checks: Checks
+    """Those of all groups; none where a saved fit answered, which is not checked on new rows, and of proportions with
     covariates."""
     remarks: list[str]
     answers: Mapping[str, NDArray[Any]]
@@ -146,7 +145,7 @@ def shrink_table(
                 f"answer from: leave them out, or use a method that has one, such as {columns.channel.conjugate}"
             )
         check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * explained, source.names)
-        checks = {} if fit is method else check_fit(fit, observations, np.random.default_rng(0))
+        checks = [] if fit is method else check_fit(fit, observations, np.random.default_rng(0))
         said = about_bins(fit, observations) if isinstance(method, Fit) else remarks(fit, observations, method)
         said = repeats + about_drift(None if learnt else wanted.moving, given) + said
         said += about_no_room(fit, observations, fit.settled(wanted))

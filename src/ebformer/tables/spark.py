@@ -16,6 +16,7 @@ from ebformer.errors import InputError
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, Offender
 from ebformer.tables.keys import common_future, keys, more_keys, totals
+from ebformer.tables.names import Names
 from ebformer.tables.observations import Contents, Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
@@ -41,7 +42,7 @@ class SparkTable:
         group = np.empty(len(found), dtype=object)
         group[:] = [row["group"] if "group" in by else None for row in found]
         return Distinct(
-            group if "group" in by else None,
+            Names.of(group) if "group" in by else None,
             np.array([row["x"] for row in found], dtype=np.float64),
             np.array([row["known"] for row in found], dtype=np.float64),
             np.array([row["count"] for row in found], dtype=np.int64),
