@@ -9,7 +9,7 @@ from importlib import resources
 
 import jinja2
 
-from ebformer.atomic import replacing
+from ebformer.atomic import write_text
 
 
 @dataclass(frozen=True)
@@ -62,5 +62,4 @@ class Page:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page; an interrupted write leaves no file behind."""
-        with replacing(path) as partial:
-            partial.write_text(self.html(), encoding="utf-8")
+        write_text(path, self.html())

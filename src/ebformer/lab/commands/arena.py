@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ebformer.atomic import replacing
+from ebformer.atomic import write_text
 from ebformer.cli.options import comma_separated
 from ebformer.cli.resumable import resumable
 from ebformer.cli.terminal import show
@@ -214,8 +214,7 @@ def _league(
     if page is not None:
         told = {"--n": sizes, "--repeats": repeats, "--seed": seed or None, "--estimators": estimators, "-o": output}
         words = " ".join(f"{option} {value}" for option, value in told.items() if value is not None)
-        with replacing(page) as partial:
-            partial.write_text(written(losses, f"ebformer arena --everyday {words} --page {page}"), encoding="utf-8")
+        write_text(page, written(losses, f"ebformer arena --everyday {words} --page {page}"))
 
 
 def _backend(cluster: str | None) -> ExitStack:

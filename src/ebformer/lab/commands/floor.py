@@ -58,7 +58,7 @@ def command(
       ebformer floor --world universal --n 128
       ebformer floor --world all -o floors.csv --page docs/floors.md
     """
-    from ebformer.atomic import replacing
+    from ebformer.atomic import write_text
     from ebformer.errors import InputError
     from ebformer.estimators.catalogue import typed
     from ebformer.lab.figures.floor_tables import card_with_floors, floor_page, floor_table
@@ -84,5 +84,4 @@ def command(
             text = card.read_text(encoding="utf-8")
             pages[card] = card_with_floors(text, method.name, rows, f"{made_by} --cards {cards}")
     for path, text in pages.items():
-        with replacing(path) as partial:
-            partial.write_text(text, encoding="utf-8")
+        write_text(path, text)
