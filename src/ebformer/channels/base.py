@@ -10,9 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
-
-Floats = NDArray[np.float64]
 
 LARGEST_WHOLE = 2**53
 """The largest count: beyond it a float64 no longer tells neighbouring whole numbers apart."""

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ebformer.channels.base import LARGEST, Advice, Channel, Floats, Parts, Reduced, Symmetry, Words, positive
+from ebformer.channels.base import LARGEST, Advice, Channel, Parts, Reduced, Symmetry, Words, positive
+from ebformer.distributions import Floats
 
 STEP = 0.125
 """Distance, in standard errors, of the points that stand for a continuum of effects: sums over them are integrals to

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.networks.constants import PER_CELL
-
-Floats = NDArray[np.float64]
 
 LOWEST, SPACING = -2.0, 0.125
 """u of the first atom where the domain has a lower end, and distance of two atoms in u."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.channels.base import Floats
+from ebformer.distributions import Floats
 from ebformer.networks import libraries
 
 SOURCE = Path(__file__).with_name("loops.c")

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import binom
 
-from ebformer.channels.base import Channel, Floats
+from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.estimators.npmle.columns import Columns, Piece
 from ebformer.estimators.npmle.lattice import ORDER, interpolation
 from ebformer.estimators.npmle.newton import slide

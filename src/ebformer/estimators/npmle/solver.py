@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.channels.base import Channel, Floats
+from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.estimators.npmle.columns import Columns
 from ebformer.estimators.npmle.lattice import Lattice
 from ebformer.estimators.npmle.newton import slide

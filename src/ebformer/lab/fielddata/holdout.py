@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ebformer.binning import distinct_rows
 from ebformer.channels import POISSON
 from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.errors import InputError, KnownError
 from ebformer.lab.arena.losses import Key
 from ebformer.lab.fielddata.sources import read_columns
@@ -20,7 +21,6 @@ from ebformer.tables.entries import Offender, complaint, means_missing
 from ebformer.tally import Tally, known_numbers, whole_numbers
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
