@@ -17,7 +17,8 @@ from torch import Tensor
 from ebformer.channels.base import Channel
 from ebformer.lab.worlds.shapes import Shape, trimmed
 from ebformer.networks.constants import PER_CELL
-from ebformer.networks.grid import WIDTH, Grid, relative_likelihood
+from ebformer.networks.grid import WIDTH, Grid
+from ebformer.networks.likelihood import relative_likelihood
 
 Array = NDArray[Any]
 
