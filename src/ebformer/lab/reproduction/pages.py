@@ -11,8 +11,8 @@ from ebformer.atomic import replacing, write_text
 from ebformer.errors import InputError
 from ebformer.lab.reproduction.bench import Bench
 from ebformer.lab.reproduction.compare import Entry
+from ebformer.lab.reproduction.html import Page, Picture, Rows, Section
 from ebformer.lab.reproduction.items import Item
-from ebformer.report.page import Page, Picture, Rows, Section
 from ebformer.report.style import inline_svg, small_png
 
 if TYPE_CHECKING:

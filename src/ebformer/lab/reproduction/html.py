@@ -57,7 +57,7 @@ class Page:
         environment = jinja2.Environment(
             autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
         )
-        template = resources.files("ebformer.report").joinpath("page.html.j2").read_text(encoding="utf-8")
+        template = resources.files("ebformer.lab.reproduction").joinpath("page.html.j2").read_text(encoding="utf-8")
         return environment.from_string(template).render(page=self)
 
     def write(self, path: str | os.PathLike[str]) -> None:
