@@ -18,6 +18,7 @@ from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats, Posterior, Predictive
 from ebformer.errors import InputError, KnownError, NoPriorError
+from ebformer.plural import counted
 from ebformer.prior import AnyPrior, Prior
 from ebformer.saved import write_json
 from ebformer.saved_prior import prior_of, prior_record
@@ -178,7 +179,7 @@ class Rule(ABC):
         return drift.moved(now, prior, self.look)
 
     def __str__(self) -> str:
-        units = "" if self.units is None else f" of {self.units:,} unit{'s' * (self.units != 1)}"
+        units = "" if self.units is None else f" of {counted(self.units, 'unit')}"
         found = "" if self.prior is None else f": {self.prior}"
         doubt = "" if self.convergence is None or self.convergence.reached else ", not converged"
         return f"{self.method}{units}, {self.channel.name}{found}{doubt}"

@@ -95,12 +95,12 @@ def shrink(
     cannot be used, and `note` says why.
 
     >>> import polars
-        >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
-        >>> import warnings; warnings.simplefilter("ignore")
-        >>> shrink(goals, count="goals", method="gamma").columns
-        ['player', 'goals', 'estimate', 'lower', 'upper']
-        >>> shrink(goals, count="goals", trials=10, method="mle")["estimate"].to_list()
-        [0.0, 0.2, 0.9]
+    >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
+    >>> import warnings; warnings.simplefilter("ignore")
+    >>> shrink(goals, count="goals", method="gamma").columns
+    ['player', 'goals', 'estimate', 'lower', 'upper']
+    >>> shrink(goals, count="goals", trials=10, method="mle")["estimate"].to_list()
+    [0.0, 0.2, 0.9]
     """
     words = {"exposure": exposure, "trials": trials, "se": se, "zeros": zeros}
     columns = Columns.named(count, effect, group, unit, look, _covariates(covariates, regression), **words)
