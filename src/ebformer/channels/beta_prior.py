@@ -11,12 +11,9 @@ from scipy.special import betainc, betaincinv
 
 from ebformer.channels.binomial import Binomial, beta_above
 from ebformer.channels.closed_forms import ClosedFormPosterior, WholeClosedForm
-from ebformer.distributions import (
-    Floats,
-    check_draws,
-    on_whole_numbers,
-)
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
+from ebformer.levels import check_draws, on_whole_numbers
 from ebformer.prior import ConjugatePrior, positive_parameter
 
 NEGLIGIBLE = 1e-18

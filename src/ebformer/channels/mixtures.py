@@ -11,16 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 
 from ebformer.channels.closed_forms import ClosedForm, ClosedFormPosterior, ClosedFormPredictive
-from ebformer.distributions import (
-    Floats,
-    Posterior,
-    Predictive,
-    below_one,
-    check_draws,
-    probabilities,
-    thresholds,
-    whole_quantile,
-)
+from ebformer.distributions import Floats, Posterior, Predictive
+from ebformer.levels import below_one, check_draws, probabilities, thresholds, whole_quantile
 
 ENTRIES = 2**21
 """Parts of a mixture are summed so many numbers at a time, which bounds the memory."""

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.channels.base import LARGEST, SMALLEST, Channel, Words
-from ebformer.distributions import Floats, Posterior, tails
+from ebformer.distributions import Floats, Posterior
 from ebformer.drift import Drift, Earlier
 from ebformer.errors import InputError
+from ebformer.levels import tails
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
 from ebformer.selection import Bar, Side, check_fdr, error, grades, lfsr, p_above, p_below, selected
