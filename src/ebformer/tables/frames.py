@@ -140,10 +140,7 @@ def fit(
     columns = Columns.named(count, effect, group, unit, None, _covariates(covariates, regression), **words)
     chosen = method_for(columns.channel, method)
     near = _pairs(frame, neighbours, columns)
-    source, read = units_of(source_of(frame), columns, missing)
-    expectation = None
-    if read.covariates is not None:
-        source, read, expectation = with_expected(source, read, missing)
+    source, read, expectation = with_expected(*units_of(source_of(frame), columns, missing), missing)
     return fit_table(observe(source, read, missing), chosen, pool, near, columns, expectation)
 
 
