@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "ebformer"
 
 LAYERS = [
-    {"errors", "atomic", "plural", "saved", "distributions"},
+    {"errors", "atomic", "plural", "saved", "levels", "distributions"},
     {"tally", "prior", "channels", "binning"},
     {"bayes"},
     {"rule", "saved_prior", "saved_rule"},

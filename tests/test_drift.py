@@ -8,8 +8,8 @@ import pytest
 
 import ebformer as eb
 from ebformer.channels import POISSON, channel_named
-from ebformer.channels.base import Channel, Floats
-from ebformer.distributions import DiscretePosterior, GridPosterior
+from ebformer.channels.base import Channel
+from ebformer.distributions import DiscretePosterior, Floats, GridPosterior
 from ebformer.drift import PARAMETERS
 from ebformer.drift.cells import FINEST, gathered, shares
 from ebformer.prior import AnyPrior

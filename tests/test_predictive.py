@@ -13,8 +13,8 @@ from ebformer.bayes.prediction import predictive
 from ebformer.channels import channel_named
 from ebformer.channels.base import Channel
 from ebformer.channels.gamma_prior import GammaPrior
-from ebformer.distributions import whole_quantile
 from ebformer.errors import InputError
+from ebformer.levels import whole_quantile
 from ebformer.prior import Prior
 
 POISSON, BINOMIAL, NORMAL = map(channel_named, ("poisson", "binomial", "normal"))

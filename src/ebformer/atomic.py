@@ -40,6 +40,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text in UTF-8, all of it or nothing."""
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
 @contextmanager
 def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """The same for a folder: a kill between the two renames at the end leaves none of that name, never half of one."""

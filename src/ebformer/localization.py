@@ -16,8 +16,9 @@ from scipy.optimize import linprog
 from ebformer.bayes.marginal import observations
 from ebformer.binning import coarsened
 from ebformer.channels import pick
-from ebformer.distributions import Floats, tails
+from ebformer.distributions import Floats
 from ebformer.errors import InputError, KnownError
+from ebformer.levels import tails
 from ebformer.tally import Tally
 
 STEP = 0.1

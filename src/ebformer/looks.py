@@ -57,9 +57,7 @@ class Looks:
         x, about = observations(channel, before, about)
         if x.ndim != 1 or x.size == 0:
             raise InputError(f"the first look has shape {x.shape}: give one number per unit")
-        ahead = channel.next_look
-        given = channel.usual_future if future is None else future
-        y, then = observations(ahead, after, future_known(channel, given, ()))
+        y, then = observations(channel.next_look, after, future_known(channel, future, ()))
         if y.shape != x.shape:
             raise InputError(f"the first look has {x.size} units and the second {y.size}: give one of each per unit")
         m = np.ones(x.size) if multiplicity is None else np.asarray(multiplicity, dtype=np.float64)

@@ -165,8 +165,7 @@ def with_point(prior: Prior, tally: Tally, channel: Channel, null: float) -> Pri
     chance, share = evidence(tally, null)
     atoms, versions = _beside(prior, null)
     weights = versions.mean(axis=0)
-    fall = channel.deviance(tally.x[:, None], np.append(atoms, null), tally.known[:, None])
-    likelihood = np.exp(fall.min(axis=1, keepdims=True) - fall)
+    likelihood = channel.likelihood_matrix(tally.x, np.append(atoms, null), tally.known)
     nearest = np.argsort(np.abs(channel.coordinate(atoms) - channel.coordinate(np.asarray(null))), kind="stable")
 
     def fit(weights: Floats) -> float:

@@ -16,7 +16,7 @@ from ebformer.errors import InputError, NoPriorError
 from ebformer.prior import AnyPrior, UncertainPrior
 from ebformer.rule import BayesRule, Rule
 from ebformer.tally import Tally
-from ebformer.windows import ENTRIES, SHARES, learnt_shares, relative_likelihood, windows, with_atoms
+from ebformer.windows import ENTRIES, SHARES, learnt_shares, windows, with_atoms
 
 CONCENTRATIONS = (np.inf, 3000.0, 1000.0, 300.0, 100.0, 30.0)
 """How many units of its own a group must have to move half-way from the window to its own shape."""
@@ -87,7 +87,7 @@ def pool(
     if groups.sum() == 1 or len(prior) == 1:
         return Pool([_rule(common, common.mixing, tally) for tally in tallies], common, 0.0, np.inf)
     first, which = distinct_rows(x, known)
-    likelihood = relative_likelihood(prior, channel, x[first], known[first])
+    likelihood = channel.likelihood_matrix(x[first], prior.atoms, known[first])
     counts = sparse.csr_array((units.astype(np.float64), (group, which)), shape=(len(tallies), first.size))
     possible = windows(prior, channel)
     log_f = possible.log_marginals(likelihood)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebformer.channels import POISSON
-from ebformer.channels.base import Channel, Floats
-from ebformer.distributions import Posterior, Predictive
+from ebformer.channels.base import Channel
+from ebformer.distributions import Floats, Posterior, Predictive
 from ebformer.errors import InputError
 
 LARGEST_PARAMETER = 1e100

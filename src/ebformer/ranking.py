@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.channels.closed_forms import ClosedFormPosterior
-from ebformer.channels.mixtures import MixedPosterior, summed
+from ebformer.channels.mixtures import MixedPosterior
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior
 
 
@@ -76,7 +76,7 @@ def _ahead(posterior: Posterior, units: NDArray[np.int64], edges: Floats) -> Flo
 def _above(posterior: Posterior, edges: Floats) -> Floats:
     """P(theta_j > edge), [u, k]: to sixteen places, which tails of laws with formulas have for a tenth of the time."""
     if isinstance(posterior, MixedPosterior):
-        return 1.0 - summed(posterior.parts, "below", edges, posterior.weights)
+        return 1.0 - posterior.below(edges)
     if isinstance(posterior, ClosedFormPosterior):
         return 1.0 - posterior.facing(edges).below(edges)
     return posterior.exceeds(edges)

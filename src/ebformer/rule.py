@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ebformer.atomic import replacing
 from ebformer.bayes import bayes_rule, log_marginal, posterior, predictive
 from ebformer.bayes.marginal import observations
 from ebformer.bayes.prediction import units_to_come
@@ -20,7 +18,9 @@ from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats, Posterior, Predictive
 from ebformer.errors import InputError, KnownError, NoPriorError
+from ebformer.plural import counted
 from ebformer.prior import AnyPrior, Prior
+from ebformer.saved import write_json
 from ebformer.saved_prior import prior_of, prior_record
 from ebformer.tally import Tally
 
@@ -179,7 +179,7 @@ class Rule(ABC):
         return drift.moved(now, prior, self.look)
 
     def __str__(self) -> str:
-        units = "" if self.units is None else f" of {self.units:,} unit{'s' * (self.units != 1)}"
+        units = "" if self.units is None else f" of {counted(self.units, 'unit')}"
         found = "" if self.prior is None else f": {self.prior}"
         doubt = "" if self.convergence is None or self.convergence.reached else ", not converged"
         return f"{self.method}{units}, {self.channel.name}{found}{doubt}"
@@ -261,8 +261,7 @@ class Rule(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the rule as readable JSON; `Rule.load` reads it back."""
-        with replacing(path) as partial:
-            partial.write_text(json.dumps(self.record(), indent=1) + "\n", encoding="utf-8")
+        write_json(path, self.record())
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Rule:

@@ -1,4 +1,4 @@
-"""Saved objects on their way in: JSON of bounded size, with plain finite numbers, or a sentence that names the file."""
+"""Saved objects: readable JSON on the way out; on the way in of bounded size, or a sentence that names the file."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.atomic import write_text
 from ebformer.errors import InputError
 
 LARGEST_FILE = 2**30
 """Bytes. What is saved here stays below some megabytes; a larger file is refused before it is read."""
+
+
+def write_json(path: str | os.PathLike[str], record: dict[str, Any]) -> None:
+    """Write plain values as JSON that a person can read, all of it or nothing."""
+    write_text(path, json.dumps(record, indent=1) + "\n")
 
 
 def read_json(path: str | os.PathLike[str], what: str, advice: str) -> Any:

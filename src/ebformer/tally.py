@@ -232,9 +232,7 @@ def _vector(numbers: ArrayLike, name: str) -> NDArray[Any]:
 def _known_of(channel: Channel, known: ArrayLike | None, x: NDArray[Any]) -> NDArray[np.float64]:
     """What is known of each observation: a single number is shared by all."""
     if known is None:
-        if channel.usual is None:
-            raise InputError(f"{channel.words.xs} need {channel.keyword}=: {channel.words.ask_known}")
-        return np.full(x.size, channel.usual)
+        return np.full(x.size, channel.known_or_usual(None))
     k = known_numbers(channel, known, x)
     if k.size == 1:
         k = np.full(x.size, k[0])

@@ -10,12 +10,13 @@ from scipy.optimize import brentq
 from scipy.special import chdtri
 
 from ebformer.bayes.prediction import units_to_come
-from ebformer.distributions import Floats, tails
+from ebformer.distributions import Floats
 from ebformer.errors import InputError, KnownError
 from ebformer.estimators.npmle.columns import Columns
 from ebformer.estimators.npmle.sample import Sample
 from ebformer.estimators.npmle.solver import EM_STEPS, sparse_start
 from ebformer.estimators.npmle.weights import em_steps, reweigh
+from ebformer.levels import tails
 from ebformer.prior import Prior
 from ebformer.rule import Rule
 from ebformer.tally import Tally

@@ -136,9 +136,3 @@ def with_atoms(prior: AnyPrior, channel: Channel, x: Floats, known: Floats) -> P
     weights = -np.diff(prior.law.exceeds(channel.at_coordinate(ends)))
     weights = (1 - STRANGERS) * weights / weights.sum() + STRANGERS / weights.size
     return GridPrior(channel.at_coordinate((ends[1:] + ends[:-1]) / 2), weights, channel)
-
-
-def relative_likelihood(prior: Prior, channel: Channel, x: Floats, known: Floats) -> Floats:
-    """p(x | theta) of all atoms over its largest, [u, k]."""
-    deviance = channel.deviance(x[:, None], prior.atoms, known[:, None])
-    return np.asarray(np.exp(deviance.min(axis=1, keepdims=True) - deviance))

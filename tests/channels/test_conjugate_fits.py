@@ -13,9 +13,9 @@ from scipy.optimize import minimize
 from scipy.special import betaln
 
 from ebformer.bayes import log_marginal
-from ebformer.channels.base import Floats
 from ebformer.channels.beta_prior import BetaPrior
 from ebformer.channels.normal_prior import NormalPrior
+from ebformer.distributions import Floats
 from ebformer.estimators.beta import Beta
 from ebformer.estimators.normal import NormalMeans
 from ebformer.prior import AnyPrior, Prior

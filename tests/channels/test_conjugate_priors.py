@@ -13,10 +13,11 @@ from scipy.special import expit, logit
 
 from ebformer.bayes import log_marginal, log_predictive, marginal_cdf, mmse, posterior, predictive
 from ebformer.channels import channel_named
-from ebformer.channels.base import Channel, Floats
+from ebformer.channels.base import Channel
 from ebformer.channels.beta_prior import BetaPrior
 from ebformer.channels.gamma_prior import GammaPrior
 from ebformer.channels.normal_prior import NormalPrior
+from ebformer.distributions import Floats
 from ebformer.prior import ConjugatePrior
 
 LEVELS = np.array([0.001, 0.05, 0.31, 0.5, 0.77, 0.95, 0.999])

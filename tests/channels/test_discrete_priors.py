@@ -7,7 +7,8 @@ import pytest
 
 from ebformer.bayes import bayes_rule, log_marginal, log_predictive, marginal_cdf, mmse, posterior, predictive
 from ebformer.channels import channel_named, channels
-from ebformer.channels.base import Channel, Floats
+from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.prior import GridPrior, Prior
 

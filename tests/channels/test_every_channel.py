@@ -11,7 +11,8 @@ from scipy import stats
 
 from ebformer.binning import coarsened
 from ebformer.channels import channels
-from ebformer.channels.base import Channel, Floats
+from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.tally import Tally
 
 

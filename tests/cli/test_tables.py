@@ -96,19 +96,8 @@ def test_estimate_save_and_apply_from_file_to_file(league: Path) -> None:
     assert again.returncode == 0, again.stderr
     before, after = rows((folder / "out.csv").read_text()), rows(again.stdout)
     assert len(before) == len(after) == 600
-    assert list(before[0])[5:] == [
-        *(
-            "estimate",
-            "lower",
-            "upper",
-            "predicted",
-            "predicted_lower",
-            "predicted_upper",
-            "expected_rank",
-            "p_top",
-            "grade",
-        )
-    ]
+    told = "estimate lower upper predicted predicted_lower predicted_upper expected_rank p_top grade"
+    assert list(before[0])[5:] == told.split()
     for one, other in zip(before, after, strict=True):
         for name, entry in one.items():
             if name in list(before[0])[5:]:

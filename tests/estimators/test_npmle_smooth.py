@@ -8,7 +8,7 @@ from tests.random_tallies import random_tally
 
 from ebformer.channels import channel_named
 from ebformer.estimators.npmle.estimator import Npmle
-from ebformer.estimators.npmle.smooth import Lattice, Observed, likeliest
+from ebformer.estimators.npmle.smooth import CentreLattice, Observed, likeliest
 from ebformer.estimators.npmle_smooth import NpmleSmooth
 from ebformer.tally import Tally
 
@@ -62,7 +62,7 @@ def test_the_likelihood_rises_as_components_get_narrower_up_to_that_of_the_npmle
 
 
 def test_derivatives_of_the_likelihood_are_those_of_differences() -> None:
-    lattice = Lattice.of(Observed.of(Tally.of([0, 1, 1, 4, 9, 30])), 0.4)
+    lattice = CentreLattice.of(Observed.of(Tally.of([0, 1, 1, 4, 9, 30])), 0.4)
     u, step = np.array([0.3, 2.0, 7.77]), 1e-4
     a, first, second = lattice.jet(u)
     above, below = lattice.jet(u + step)[0], lattice.jet(u - step)[0]

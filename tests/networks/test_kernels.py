@@ -31,7 +31,8 @@ from ebformer.networks.constants import PER_CELL, TRACK_FEATURES
 from ebformer.networks.em_track import EmTrack
 from ebformer.networks.estimates import estimate, estimate_many
 from ebformer.networks.forward import Layer, Precision, ready
-from ebformer.networks.grid import Grid, Likelihood
+from ebformer.networks.grid import Grid
+from ebformer.networks.likelihood import Likelihood
 from ebformer.networks.priorformer import PriorformerNetwork
 from ebformer.networks.priorformer_block import STATIC_FEATURES, PriorformerBlock, PriorformerConfig
 from ebformer.networks.weights import Weights

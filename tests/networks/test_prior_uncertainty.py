@@ -11,7 +11,8 @@ import ebformer as eb
 from ebformer.bayes import posterior
 from ebformer.channels import channel_named
 from ebformer.estimators.priorformer import Priorformer
-from ebformer.networks.grid import Grid, Likelihood
+from ebformer.networks.grid import Grid
+from ebformer.networks.likelihood import Likelihood
 from ebformer.networks.prior_uncertainty import KNOWN_BEFORE, centred_tilts, versions
 from ebformer.prior import GridPrior, UncertainPrior
 from ebformer.rule import Rule

@@ -14,7 +14,8 @@ from ebformer.channels.normal_prior import NormalPrior
 from ebformer.errors import InputError
 from ebformer.networks import grid, zoo
 from ebformer.networks.em_track import EmTrack, em_factor
-from ebformer.networks.grid import Grid, Likelihood, relative_likelihood, strides
+from ebformer.networks.grid import Grid
+from ebformer.networks.likelihood import NEGLIGIBLE, Likelihood, relative_likelihood, strides
 from ebformer.networks.priorformer import PriorformerNetwork, smoothed
 from ebformer.networks.priorformer_block import QUERIES, PriorformerBlock, PriorformerConfig
 from ebformer.networks.weights import Weights, load, save
@@ -89,7 +90,7 @@ def test_relative_likelihood_is_the_poisson_likelihood_up_to_its_maximum() -> No
     x, t, theta = np.array([0, 1, 7, 40]), np.array([1.0, 0.3, 2.0, 1.0]), np.array([0.4, 3.0, 35.0])
     expected = poisson.pmf(x, theta[:, None] * t) / poisson.pmf(x, x)
     found = relative_likelihood(POISSON, x, theta, t)
-    np.testing.assert_allclose(found, np.maximum(expected, grid.NEGLIGIBLE), rtol=1e-9)
+    np.testing.assert_allclose(found, np.maximum(expected, NEGLIGIBLE), rtol=1e-9)
 
 
 @pytest.mark.parametrize("x", [0.9e9, 4e12, 2.0**53])

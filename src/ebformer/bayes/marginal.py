@@ -101,7 +101,7 @@ def mmse(prior: AnyPrior, known: float | None = None, *, channel: Channel | None
     (0.0, 0.0)
     """
     channel, about = pick(known, words, channel)
-    about = usual_unless_given(channel, about)
+    about = channel.known_or_usual(about)
     if not isinstance(about, Real):
         raise InputError(f"{channel.keyword} is {about!r}: give one number")
     about = float(about)
@@ -128,13 +128,6 @@ def likely(prior: Prior, channel: Channel = POISSON, known: float = 1.0) -> list
     return [(x[part], weight[part]) for part in parts]
 
 
-def usual_unless_given(channel: Channel, known: Any) -> Any:
-    """What is known, which may go without saying where the channel has a usual value."""
-    if known is None and channel.usual is None:
-        raise InputError(f"{channel.words.xs} need {channel.keyword}=: {channel.words.ask_known}")
-    return channel.usual if known is None else known
-
-
 def check_known(channel: Channel, known: Floats, name: str) -> None:
     """An `InputError` that names the first number which cannot be known of a unit."""
     bad = ~np.asarray(channel.possible_known(known))
@@ -150,7 +143,7 @@ def observations(channel: Channel, x: ArrayLike, known: ArrayLike | None) -> tup
     >>> counts.tolist(), t.tolist()
     ([0.0, 3.0], [2.0, 2.0])
     """
-    known = usual_unless_given(channel, known)
+    known = channel.known_or_usual(known)
     for name, given in (("x", x), (channel.keyword, known)):
         if np.ma.is_masked(given):
             raise InputError(f"{name} has masked entries: leave such units out first")

@@ -16,16 +16,9 @@ from ebformer.bayes.nodes import Nodes, nodes
 from ebformer.binning import distinct_rows
 from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
-from ebformer.distributions import (
-    DiscretePosterior,
-    Floats,
-    Predictive,
-    below_one,
-    on_whole_numbers,
-    probabilities,
-    whole_quantile,
-)
+from ebformer.distributions import DiscretePosterior, Floats, Predictive
 from ebformer.errors import InputError
+from ebformer.levels import below_one, on_whole_numbers, probabilities, whole_quantile
 from ebformer.prior import AnyPrior, ConjugatePrior
 from ebformer.tally import Tally
 

@@ -10,9 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
-
-Floats = NDArray[np.float64]
 
 LARGEST_WHOLE = 2**53
 """The largest count: beyond it a float64 no longer tells neighbouring whole numbers apart."""
@@ -153,6 +152,12 @@ class Channel(ABC):
         """Which observations are no look at all, such as no event in no time: they leave the prior as it is."""
         return np.less(known, -np.inf)
 
+    def known_or_usual(self, known: Any) -> Any:
+        """What is known, which may go without saying where there is a usual value."""
+        if known is None and self.usual is None:
+            raise InputError(f"{self.words.xs} need {self.keyword}=: {self.words.ask_known}")
+        return self.usual if known is None else known
+
     def usable(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
         """Which pairs of numbers are observations, blank ones included."""
         known_is = self.possible_known(known) | self.blank(x, known)
@@ -175,11 +180,17 @@ class Channel(ABC):
 
     def log_likelihood(self, x: ArrayLike, theta: ArrayLike, known: ArrayLike | None = None) -> Floats:
         """log p(x | theta)."""
-        if known is None and self.usual is None:
-            raise InputError(f"{self.words.xs} need {self.keyword}=: {self.words.ask_known}")
-        given = x, theta, self.usual if known is None else known
+        given = x, theta, self.known_or_usual(known)
         at, rate, about = (np.asarray(number, dtype=np.float64) for number in given)
         return np.asarray(self.log_peak(at, about) - self.deviance(at, rate, about))
+
+    def likelihood_matrix(self, x: Floats, theta: Floats, known: Floats) -> Floats:
+        """p(x | theta) of observations [u] at thetas [k], every row divided by its largest entry: [u, k].
+
+        Relative to the nearest theta, since all of them may be so far from an observation that p is no number above 0.
+        """
+        deviance = self.deviance(x[:, None], theta, known[:, None])
+        return np.asarray(np.exp(deviance.min(axis=1, keepdims=True) - deviance))
 
     def fall(self, x: Floats, theta: Floats, known: Floats, best: Floats) -> Floats:
         """log p(x | best) - log p(x | theta), for the theta `best` that suits x best among those admitted."""

@@ -11,13 +11,9 @@ from scipy.special import betainc, betaincinv
 
 from ebformer.channels.binomial import Binomial, beta_above
 from ebformer.channels.closed_forms import ClosedFormPosterior, WholeClosedForm
-from ebformer.channels.poisson import log_peak
-from ebformer.distributions import (
-    Floats,
-    check_draws,
-    on_whole_numbers,
-)
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
+from ebformer.levels import check_draws, on_whole_numbers
 from ebformer.prior import ConjugatePrior, positive_parameter
 
 NEGLIGIBLE = 1e-18
@@ -166,14 +162,10 @@ def beta_binomial_log_pmf(x: ArrayLike, a: ArrayLike, b: ArrayLike, m: ArrayLike
     """
     x, a, b, m = (np.asarray(number, dtype=np.float64) for number in (x, a, b, m))
     size, total, hits, misses = a + b, m + a + b, x + a, m - x + b
-    p, peak, deviance = hits / total, _log_peak, Binomial().deviance
+    p, peak, deviance = hits / total, Binomial().log_peak, Binomial().deviance
     log_ratio = np.log(total / size * (a / hits) * (b / misses))
     fit = deviance(x, p, m) + deviance(a, p, size)
     return np.asarray(peak(x, m) + peak(a, size) - peak(hits, total) - fit + log_ratio)
-
-
-def _log_peak(x: Floats, size: Floats) -> Floats:
-    return log_peak(x) + log_peak(size - x) - log_peak(size)
 
 
 def beta_binomial_cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, m: ArrayLike) -> Floats:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, expit, logit
 
 from ebformer.channels import poisson
-from ebformer.channels.base import Advice, Channel, Floats, Parts, Reduced, Symmetry, Words, whole_numbers_from
+from ebformer.channels.base import Advice, Channel, Parts, Reduced, Symmetry, Words, whole_numbers_from
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 
 MOST_TRIALS = 10**9

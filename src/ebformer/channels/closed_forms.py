@@ -10,16 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ebformer.distributions import (
-    Floats,
-    Posterior,
-    Predictive,
-    against,
-    below_one,
-    probabilities,
-    thresholds,
-    whole_quantile,
-)
+from ebformer.distributions import Floats, Posterior, Predictive
+from ebformer.levels import against, below_one, probabilities, thresholds, whole_quantile
 
 
 class ClosedForm:

@@ -11,12 +11,9 @@ from scipy.special import betainc, betaincc, digamma, gammainc, gammaincc, gamma
 
 from ebformer.channels.closed_forms import ClosedFormPosterior, WholeClosedForm
 from ebformer.channels.poisson import deviance, log_peak
-from ebformer.distributions import (
-    Floats,
-    check_draws,
-    on_whole_numbers,
-)
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
+from ebformer.levels import check_draws, on_whole_numbers
 from ebformer.prior import ConjugatePrior, positive_parameter
 
 

@@ -11,16 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 
 from ebformer.channels.closed_forms import ClosedForm, ClosedFormPosterior, ClosedFormPredictive
-from ebformer.distributions import (
-    Floats,
-    Posterior,
-    Predictive,
-    below_one,
-    check_draws,
-    probabilities,
-    thresholds,
-    whole_quantile,
-)
+from ebformer.distributions import Floats, Posterior, Predictive
+from ebformer.levels import below_one, check_draws, probabilities, thresholds, whole_quantile
 
 ENTRIES = 2**21
 """Parts of a mixture are summed so many numbers at a time, which bounds the memory."""
@@ -47,11 +39,10 @@ def summed(law: ClosedForm, of: str, at: Floats, weights: Floats) -> Floats:
     return total
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class MixedPosterior(Posterior):
-    """theta | x ~ sum_h weights[..., h] parts[..., h], parts of shape x.shape + (h,) and weights too, or (h,)."""
+class Mixed:
+    """sum_h weights[..., h] parts[..., h], parts of shape x.shape + (h,) and weights too, or (h,)."""
 
-    parts: ClosedFormPosterior
+    parts: Any
     weights: Floats
 
     @property
@@ -61,6 +52,28 @@ class MixedPosterior(Posterior):
     @property
     def variance(self) -> Floats:
         return mean_and_variance(self.parts, self.weights)[1]
+
+    @property
+    def matched(self) -> Any:
+        """The law of the parts' family with the same mean and variance."""
+        return self.parts.matching(*mean_and_variance(self.parts, self.weights))
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """The shape of x."""
+        return self.parts.parameters()[0].shape[:-1]  # type: ignore[no-any-return]
+
+    def below(self, at: Floats) -> Floats:
+        """The distribution function at `at`, x.shape + (q,) or (q,): x.shape + (q,)."""
+        return summed(self.parts, "below", at, self.weights)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MixedPosterior(Mixed, Posterior):
+    """theta | x, a mixture of laws with closed forms."""
+
+    parts: ClosedFormPosterior
+    weights: Floats
 
     @property
     def mean_log(self) -> Floats:
@@ -71,73 +84,49 @@ class MixedPosterior(Posterior):
         found = summed(self.parts, "survival", levels.reshape(-1), self.weights)
         return np.minimum(found, 1.0).reshape(found.shape[:-1] + levels.shape)
 
-    @property
-    def matched(self) -> ClosedFormPosterior:
-        """The law of the parts' family with the same mean and variance."""
-        return self.parts.matching(*mean_and_variance(self.parts, self.weights))
-
     def quantile(self, q: ArrayLike) -> Floats:
         levels = probabilities(q)
-        flat = levels.reshape(-1)
-        below = lambda theta: summed(self.parts, "below", theta, self.weights)  # noqa: E731
-        found = quantiles(self.matched, self.parts, below, flat)
+        found = quantiles(self.matched, self.parts, self.below, levels.reshape(-1))
         return found.reshape(found.shape[:-1] + levels.shape)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         check_draws(n, rng)
-        units = self.parts.parameters()[0].shape[:-1]
-        below = np.cumsum(np.broadcast_to(self.weights, (*units, self.weights.shape[-1])), axis=-1)
-        which = (below[..., None, :-1] < rng.random((*units, n, 1))).sum(axis=-1)
+        below = np.cumsum(np.broadcast_to(self.weights, (*self.units, self.weights.shape[-1])), axis=-1)
+        which = (below[..., None, :-1] < rng.random((*self.units, n, 1))).sum(axis=-1)
         drawn = self.parts.with_parameters(lambda parameter: np.take_along_axis(parameter, which, axis=-1))
         return np.asarray(drawn.sample(1, rng)[..., 0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MixedPredictive(Predictive):
-    """y ~ sum_h weights[..., h] parts[..., h], as in `MixedPosterior`, where observations are whole numbers."""
+class MixedPredictive(Mixed, Predictive):
+    """The next observation, where it is a whole number."""
 
     parts: ClosedFormPredictive
     weights: Floats
-
-    @property
-    def mean(self) -> Floats:
-        return mean_and_variance(self.parts, self.weights)[0]
-
-    @property
-    def variance(self) -> Floats:
-        return mean_and_variance(self.parts, self.weights)[1]
 
     def log_density(self, y: ArrayLike) -> Floats:
         at = np.asarray(y, dtype=np.float64)
         part = self.parts.with_parameters(lambda parameter: parameter[..., None, :])
         mixed = logsumexp(part.log_p(at.reshape(-1, 1)), axis=-1, b=self.weights[..., None, :])
-        return np.asarray(mixed).reshape(self._units + at.shape)
+        return np.asarray(mixed).reshape(self.units + at.shape)
 
     def cdf(self, y: ArrayLike) -> Floats:
         at = np.asarray(y, dtype=np.float64)
-        return self._below(at.reshape(-1)).reshape(self._units + at.shape)
+        return self.below(at.reshape(-1)).reshape(self.units + at.shape)
 
     def quantile(self, q: ArrayLike) -> NDArray[Any]:
-        return whole_quantile(self._below, below_one(q), self)
-
-    @property
-    def _units(self) -> tuple[int, ...]:
-        return self.parts.parameters()[0].shape[:-1]
-
-    def _below(self, y: Floats) -> Floats:
-        return summed(self.parts, "below", y, self.weights)
+        return whole_quantile(self.below, below_one(q), self)
 
 
 class ContinuousMixedPredictive(MixedPredictive):
-    """Where observations are any numbers."""
+    """Where it may be any number."""
 
     whole: ClassVar[bool] = False
 
     def quantile(self, q: ArrayLike) -> NDArray[Any]:
         levels = probabilities(q)
-        family: Any = self.parts
-        near = family.matching(*mean_and_variance(self.parts, self.weights))
-        return quantiles(near, self.parts, self._below, levels.reshape(-1)).reshape(self._units + levels.shape)
+        found = quantiles(self.matched, self.parts, self.below, levels.reshape(-1))
+        return found.reshape(self.units + levels.shape)
 
 
 def quantiles(law: Any, parts: ClosedForm, cdf: Callable[[Floats], Floats], levels: Floats) -> Floats:
@@ -183,7 +172,7 @@ def quantiles(law: Any, parts: ClosedForm, cdf: Callable[[Floats], Floats], leve
 
 def _between(parts: ClosedForm, cdf: Callable[[Floats], Floats], levels: Floats) -> Floats:
     """The same by halves: for parts of which some are wider than others by more digits than a number has."""
-    law: Any = type(parts)(*(parameter[..., None, :] for parameter in parts.parameters()))
+    law: Any = parts.with_parameters(lambda parameter: parameter[..., None, :])
     each = law.inverse(levels[:, None])  # a quantile of a mixture lies between its parts'
     low, high = each.min(axis=-1), each.max(axis=-1)
     for _ in range(2 * MOST_STEPS):

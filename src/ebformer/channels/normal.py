@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ebformer.channels.base import LARGEST, Advice, Channel, Floats, Parts, Reduced, Symmetry, Words, positive
+from ebformer.channels.base import LARGEST, Advice, Channel, Parts, Reduced, Symmetry, Words, positive
+from ebformer.distributions import Floats
 
 STEP = 0.125
 """Distance, in standard errors, of the points that stand for a continuum of effects: sums over them are integrals to
@@ -147,9 +148,7 @@ class Normal(Channel):
 
     def reduced(self, x: Floats, known: Floats, units: NDArray[Any]) -> Reduced:
         """Errors of mean precision 1; effects of weighted mean 0."""
-        smallest = float(known.min())
-        typical = smallest / np.sqrt(float(units @ (smallest / known) ** 2) / float(units.sum()))
-        origin = self.pooled(x, known, units)
+        typical, origin = _typical(known, units), self.pooled(x, known, units)
         return Reduced((x - origin) / typical, known / typical, origin, typical)
 
     def split(self, x: Floats, known: Floats, folds: int, rng: np.random.Generator) -> list[Parts]:
@@ -204,8 +203,7 @@ class Normal(Channel):
         from ebformer.channels.hyperprior import Hyperprior
         from ebformer.channels.normal_prior import NormalPrior
 
-        typical = float(known.min() / np.sqrt((units @ (known.min() / known) ** 2) / units.sum()))
-        return Hyperprior(NormalPrior, self.pooled(x, known, units), scale=typical)
+        return Hyperprior(NormalPrior, self.pooled(x, known, units), scale=_typical(known, units))
 
     def symmetries(self) -> Sequence[Symmetry]:
         return [
@@ -213,3 +211,9 @@ class Normal(Channel):
             Symmetry("effects in other units", lambda x, s: (2.5 * x, 2.5 * s), lambda theta: 2.5 * theta, 2.5),
             Symmetry("all effects the other way round", lambda x, s: (-x, s), lambda theta: -theta),
         ]
+
+
+def _typical(known: Floats, units: NDArray[Any]) -> float:
+    """The standard error whose precision is the mean of all; no square leaves the range of numbers on the way."""
+    smallest = float(known.min())
+    return float(smallest / np.sqrt(float(units @ (smallest / known) ** 2) / float(units.sum())))

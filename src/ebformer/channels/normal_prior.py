@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from ebformer.channels.closed_forms import ClosedForm, ClosedFormPosterior, ClosedFormPredictive
-from ebformer.distributions import Floats, check_draws, probabilities
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
+from ebformer.levels import check_draws, probabilities
 from ebformer.prior import LARGEST_PARAMETER, ConjugatePrior, positive_parameter
 
 

@@ -14,7 +14,6 @@ from ebformer.channels.base import (
     LARGEST_WHOLE,
     Advice,
     Channel,
-    Floats,
     Parts,
     Reduced,
     Symmetry,
@@ -22,6 +21,7 @@ from ebformer.channels.base import (
     positive,
     whole_numbers_from,
 )
+from ebformer.distributions import Floats
 
 SMALL = 64
 """Counts below this one share a width of bins, since their noise is wider than any; larger ones have narrower bins."""

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import gammainc
 
 from ebformer.channels import poisson
-from ebformer.channels.base import Advice, Channel, Floats, Parts, Symmetry, Words, positive, whole_numbers_from
+from ebformer.channels.base import Advice, Channel, Parts, Symmetry, Words, positive, whole_numbers_from
+from ebformer.distributions import Floats
 
 SMALL = 1e-2
 """Below this mean, functions of it that are differences of large numbers are summed by their series."""

@@ -63,10 +63,9 @@ def _deliver(text: str, output: str | None, done: str) -> None:
     if output is None:
         sys.stdout.write(text)
         return
-    from ebformer.atomic import replacing
+    from ebformer.atomic import write_text
     from ebformer.tables.files import check_folder
 
     check_folder(output)
-    with replacing(output) as partial:
-        partial.write_text(text, encoding="utf-8")
+    write_text(output, text)
     options.say(done)

@@ -62,7 +62,7 @@ def command(
       cat words.tsv | ebformer estimate - --count n --future 10 > predicted.tsv
     """
     from ebformer.errors import InputError
-    from ebformer.estimators.catalogue import default_method, find, typed
+    from ebformer.estimators.catalogue import method_for, typed
     from ebformer.tables.files import check_folder, check_output, open_table
     from ebformer.tables.remarks import about_covariates, about_groups
     from ebformer.tables.shrink import shrink_table
@@ -76,7 +76,7 @@ def command(
             raise InputError(f"cannot write the fit to {save}, which is a table of this command: name another file")
     with open_table(file, output or "-") as opened:
         columns, watch = named.found_in(opened, wanted.future), options.watch(opened)
-        estimator = chosen or find(default_method(columns.channel))
+        estimator = method_for(columns.channel, chosen)
         shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool, near)
         # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
         seen = shrunken.observations.keys.rows

@@ -347,6 +347,20 @@ def comma_separated(text: str) -> list[str]:
     return [entry.strip() for entry in text.split(",")]
 
 
+def whole_numbers(name: str, text: str) -> list[int]:
+    """The numbers of a list that was typed.
+
+    >>> whole_numbers("n", "128, 512")
+    [128, 512]
+    """
+    from ebformer.errors import InputError
+
+    try:
+        return [int(entry) for entry in comma_separated(text)]
+    except ValueError as error:
+        raise InputError(f"{name} is {text!r}: give whole numbers separated by commas") from error
+
+
 def ask(plan: str) -> None:
     """Tell what will take its time; on a terminal, stop unless it is meant."""
     if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():

@@ -56,7 +56,7 @@ def command(
 
     from ebformer.comparison import compare
     from ebformer.errors import InputError
-    from ebformer.estimators.catalogue import CATALOGUE, default_method, find, typed
+    from ebformer.estimators.catalogue import CATALOGUE, method_for, typed
     from ebformer.report.choropleth import Areas
     from ebformer.report.figures import some_units
     from ebformer.report.table_page import table_page
@@ -74,7 +74,7 @@ def command(
     drawn = None if areas is None or key is None else Areas.read(areas, key)
     with open_table(file) as opened:
         columns, watch = named.found_in(opened), options.watch(opened)
-        estimator = chosen or find(default_method(columns.channel))
+        estimator = method_for(columns.channel, chosen)
         options.found_label(key, columns, opened)
         shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool, near)
         with watch("Comparing methods"):

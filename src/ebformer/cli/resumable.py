@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import click
 
 from ebformer.cli.termination import exit_code
+
+
+def goes_on_from(output: Path | None) -> str:
+    """What becomes of an interrupted run that keeps its rows beside its output."""
+    return "no file was written" if output is None else "the same command again goes on from here"
 
 
 @contextmanager

@@ -12,16 +12,9 @@ from ebformer import bayes
 from ebformer.bayes.marginal import admitted, observations
 from ebformer.bayes.prediction import ContinuousMixture, WholeMixture, future_known
 from ebformer.channels.base import Channel
-from ebformer.distributions import (
-    DiscretePosterior,
-    Floats,
-    GridPosterior,
-    Posterior,
-    Predictive,
-    first_reaching,
-    tails,
-)
+from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
 from ebformer.drift.cells import on_atoms
+from ebformer.levels import first_reaching, tails
 from ebformer.prior import AnyPrior, Prior
 
 if TYPE_CHECKING:

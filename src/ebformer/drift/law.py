@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -12,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebformer import bayes
-from ebformer.atomic import replacing
 from ebformer.channels import channel_named
 from ebformer.channels.base import LARGEST, Channel
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
@@ -22,7 +20,7 @@ from ebformer.drift.cells import coordinate_variance, even_edges, gathered, in_c
 from ebformer.drift.record import FORMAT, PARAMETERS, VERSION, record_checked
 from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, Prior
-from ebformer.saved import read_json
+from ebformer.saved import read_json, write_json
 
 if TYPE_CHECKING:
     from ebformer.estimators.base import Estimator
@@ -254,8 +252,7 @@ class Drift:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the drift as readable JSON; `Drift.load` reads it back."""
-        with replacing(path) as partial:
-            partial.write_text(json.dumps(self.record(), indent=1) + "\n", encoding="utf-8")
+        write_json(path, self.record())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Drift:

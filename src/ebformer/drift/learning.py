@@ -14,7 +14,7 @@ from ebformer.drift.case import Case
 from ebformer.drift.law import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.catalogue import default_method, find
+from ebformer.estimators.catalogue import method_for
 from ebformer.looks import Looks
 
 BOUNDS: list[tuple[float | None, float | None]] = [(0.0, 0.98), (0.3, 1.0), (None, None)]
@@ -39,8 +39,7 @@ def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None)
         raise InputError("there is nothing to learn from: give at least one table of units that were seen twice")
     if len({each.channel for each in several}) > 1:
         raise InputError("these looks are of several channels: learn one drift from each")
-    named = default_method(several[0].channel) if method is None else method
-    estimator = find(named) if isinstance(named, str) else named
+    estimator = method_for(several[0].channel, method)
     cases = [Case.of(each, estimator) for each in several]
     units = np.concatenate([case.looks.multiplicity for case in cases])
 

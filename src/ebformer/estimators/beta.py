@@ -8,11 +8,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import polygamma
 
-from ebformer.bayes import log_marginal
 from ebformer.channels.beta_prior import BetaPrior
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.gamma import digamma_minus_log
-from ebformer.estimators.profile import maxima
+from ebformer.estimators.profile import likeliest, maxima
 from ebformer.prior import AnyPrior, Prior
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
@@ -115,7 +114,7 @@ def maximum_likelihood(tally: Tally) -> tuple[AnyPrior, Convergence]:
     if not found or rising:
         meaning = "what the likelihood gains from unequal probabilities"
         found.append((Prior([pooled], [1.0]), Convergence(0.0, steps, True, meaning)))
-    return max(found, key=lambda one: float(weight @ log_marginal(one[0], x, trials, channel=tally.channel)))
+    return likeliest(found, tally)
 
 
 def _rise(count: np.ndarray, a: float) -> np.ndarray:

@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import digamma
 
-from ebformer.bayes import log_marginal
 from ebformer.channels.gamma_prior import GammaPrior
 from ebformer.distributions import Floats
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.profile import maxima
+from ebformer.estimators.profile import likeliest, maxima
 from ebformer.prior import AnyPrior, Prior
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
@@ -102,11 +101,7 @@ def maximum_likelihood(tally: Tally) -> tuple[AnyPrior, Convergence]:
     if not found or rising:
         meaning = "what the likelihood gains from unequal rates"
         found.append((Prior([pooled], [1.0]), Convergence(0.0, steps, True, meaning)))
-    return (
-        max(found, key=lambda one: float(m @ log_marginal(one[0], x, t, channel=tally.channel)))
-        if len(found) > 1
-        else found[0]
-    )
+    return likeliest(found, tally)
 
 
 def digamma_minus_log(z: ArrayLike) -> Floats:

@@ -99,7 +99,7 @@ class NewtonRule(BayesRule):
             raise ChannelError(f"the rule is for {self.channel.words.xs}, and these are {more.channel.words.xs}")
         theta, weights, average = widened(self.channel, self.theta, self.weights, self.average, more, self.seen)
         few = coarsened(more, FEW, FINEST)
-        kernel = likelihood(few, theta)
+        kernel = few.channel.likelihood_matrix(few.x, theta, few.known)
         if self.shuffled:
             weights = one_by_one(kernel, few.multiplicity, weights, self.seen)
         else:
@@ -179,12 +179,6 @@ def widened(
             for extra in [np.full((*old.shape[:-1], count), share)]
         )
     return theta, weights / weights.sum(axis=1, keepdims=True), average / average.sum()
-
-
-def likelihood(tally: Tally, theta: Floats) -> Floats:
-    """p(x | theta) [u, k], each row divided by its largest entry."""
-    distance = tally.channel.deviance(tally.x[:, None], theta, tally.known[:, None])
-    return np.asarray(np.exp(distance.min(axis=1, keepdims=True) - distance))
 
 
 def clock(units: float) -> float:

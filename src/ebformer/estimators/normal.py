@@ -7,10 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebformer.bayes import log_marginal
 from ebformer.channels.normal_prior import NormalPrior
 from ebformer.estimators.base import Estimator
-from ebformer.estimators.profile import maxima
+from ebformer.estimators.profile import likeliest, maxima
 from ebformer.prior import AnyPrior, Prior
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
@@ -91,4 +90,4 @@ def maximum_likelihood(tally: Tally) -> tuple[AnyPrior, Convergence]:
             found.append((NormalPrior(centre(variance), float(np.sqrt(variance))), evidence))
     meaning = "what the likelihood gains from unequal effects"
     found.append((Prior([centre(0.0)], [1.0]), Convergence(0.0, steps, True, meaning)))
-    return max(found, key=lambda one: float(weight @ log_marginal(one[0], x, s, channel=tally.channel)))
+    return likeliest(found, tally)

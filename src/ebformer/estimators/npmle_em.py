@@ -11,6 +11,7 @@ import numpy as np
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.base import EVERY_CHANNEL, Estimator
+from ebformer.estimators.newton import grid
 from ebformer.prior import Prior
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
@@ -23,8 +24,8 @@ class NpmleEm(Estimator):
         w_j <- w_j D(theta_j),   D(theta) = sum_x (N(x)/n) p(x | theta) / f(x),   f(x) = sum_j w_j p(x | theta_j).
 
     `nodes` points, even in the stable coordinate from the lowest raw rate to the highest, start with weight
-    proportional to their width in theta.
-    Stopping early regularises: this is the estimator that the paper benchmarks as NPMLE (Laird 1978 for the EM).
+    proportional to their width in theta. Stopping early regularises: this is the estimator that the paper benchmarks as
+    NPMLE (Laird 1978 for the EM).
 
     >>> rule = NpmleEm()(Tally.of([0, 0, 3, 1, 12]))
     >>> rule([0, 12]).round(2)
@@ -52,26 +53,20 @@ class NpmleEm(Estimator):
 
     def fit(self, tally: Tally) -> BayesRule:
         """Run EM from the flat start until it slows down."""
-        channel, x, known = tally.channel, tally.x, tally.known
-        raw = channel.mle(x, known)
-        low, high = raw.min(), raw.max()
-        if low == high:
-            prior = Prior([low], [1.0])
+        channel, theta = tally.channel, grid(tally, self.nodes)
+        if theta.size == 1:
+            prior = Prior(theta, [1.0])
             return BayesRule(self.name, prior, channel=channel, convergence=Convergence(0.0, 0, True, MEANING))
-        u = np.linspace(channel.coordinate(low), channel.coordinate(high), self.nodes)
-        step = (u[1] - u[0]) * np.sqrt(channel.noise(known) ** -2.0 @ tally.multiplicity / tally.n)
-        if step > 1:
+        first, last = channel.coordinate(theta[[0, -1]])
+        precision = channel.noise(tally.known) ** -2.0 @ tally.multiplicity / tally.n
+        if (last - first) / (self.nodes - 1) * np.sqrt(precision) > 1:
             words = channel.words
             warnings.warn(
                 f"npmle-em has {self.nodes} nodes, more than a deviation of the noise apart: too few "
                 f"for {words.xs} as far apart as these; take npmle, which needs none",
                 stacklevel=3,
             )
-        theta = channel.at_coordinate(u)
-        theta[0], theta[-1] = low, high
-        distance = channel.deviance(x[:, None], theta, known[:, None])
-        # Relative to the nearest node: where exposures differ by decades, all nodes can be too far from x / t for exp.
-        kernel = np.exp(distance.min(axis=1, keepdims=True) - distance)
+        kernel = channel.likelihood_matrix(tally.x, theta, tally.known)
         width = np.gradient(theta)
         weights, moved, step = expectation_maximisation(
             kernel, tally.multiplicity / tally.n, width / width.sum(), self.tolerance, self.steps

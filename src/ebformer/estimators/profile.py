@@ -7,7 +7,20 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import brentq
 
+from ebformer.bayes import log_marginal
 from ebformer.distributions import Floats
+from ebformer.prior import AnyPrior
+from ebformer.rule import Convergence
+from ebformer.tally import Tally
+
+
+def likeliest(fits: list[tuple[AnyPrior, Convergence]], tally: Tally) -> tuple[AnyPrior, Convergence]:
+    """The fit whose prior makes the tally likeliest."""
+
+    def log_likelihood(fit: tuple[AnyPrior, Convergence]) -> float:
+        return float(tally.multiplicity / tally.n @ log_marginal(fit[0], tally.x, tally.known, channel=tally.channel))
+
+    return max(fits, key=log_likelihood) if len(fits) > 1 else fits[0]
 
 
 def maxima(score: Callable[[float], float], ladder: Floats) -> tuple[list[float], bool]:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.networks.grid import NEGLIGIBLE, Grid, Likelihood
+from ebformer.networks.grid import Grid
+from ebformer.networks.likelihood import NEGLIGIBLE, Likelihood
 
 Array = NDArray[Any]
 

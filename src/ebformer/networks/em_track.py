@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ebformer.networks import kernels
 from ebformer.networks.constants import MOMENTUM_DELAY
-from ebformer.networks.grid import Likelihood
+from ebformer.networks.likelihood import Likelihood
 
 Array = NDArray[Any]
 

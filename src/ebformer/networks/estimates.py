@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebformer.distributions import Floats
 from ebformer.networks.architecture import Architecture
-from ebformer.networks.forward import Floats, Precision, blocks, forward, ready
+from ebformer.networks.forward import Precision, blocks, forward, ready
 from ebformer.networks.weights import Weights
 from ebformer.tally import Tally
 

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
 
+from ebformer.distributions import Floats
 from ebformer.networks import kernels
 from ebformer.networks.architecture import Architecture, stabilised, token_features
 from ebformer.networks.constants import GELU_LOGIT, LAYER_NORM_EPSILON
 from ebformer.networks.weights import Weights
 
 Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Affine = tuple[Array, Array]
 Precision = Literal["float32", "float64"]
 

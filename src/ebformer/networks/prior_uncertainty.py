@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.networks.grid import Grid, Likelihood
+from ebformer.networks.grid import Grid
+from ebformer.networks.likelihood import Likelihood
 
 Array = NDArray[Any]
 

@@ -2,11 +2,10 @@
 
 Two tracks of log-weights over the same atoms run side by side. One is accelerated EM, which on its own would converge
 to the nonparametric maximum likelihood estimate. The other is the network's, which begins near the conjugate prior of
-greatest likelihood: each of its blocks reads both tracks and
-their EM factors D_j = sum_k (N_k / n) p(x_k | theta_j) / f(x_k), lets every cell of four atoms attend to the cells near
-it, and moves each log-weight along log D_j, towards the EM track, and by a learned amount. The data enter through the
-likelihood alone, so one network serves every channel, whatever is known of the units; what it costs depends on the
-range of the observations, not on n.
+greatest likelihood: each of its blocks reads both tracks and their EM factors D_j = sum_k (N_k / n) p(x_k | theta_j) /
+f(x_k), lets every cell of four atoms attend to the cells near it, and moves each log-weight along log D_j, towards the
+EM track, and by a learned amount. The data enter through the likelihood alone, so one network serves every channel,
+whatever is known of the units; what it costs depends on the range of the observations, not on n.
 """
 
 from __future__ import annotations
@@ -40,7 +39,8 @@ from ebformer.networks.em_track import (
     EmTrack,
     em_factor,
 )
-from ebformer.networks.grid import SPACING, Grid, Likelihood
+from ebformer.networks.grid import SPACING, Grid
+from ebformer.networks.likelihood import Likelihood
 from ebformer.networks.prior_uncertainty import versions
 from ebformer.networks.priorformer_block import PriorformerBlock, PriorformerConfig
 from ebformer.networks.rare import at_an_end, mean_in_agreement
@@ -246,8 +246,7 @@ def smoothed(grid: Grid, weights: Array, n: float) -> Array:
 
     A sample of n units cannot place weight as finely as the grid could, and answers that pretend to are too sure.
     """
-    low, high = grid.channel.domain
-    inner = (grid.theta > low) & (grid.theta < high)
+    inner = grid.inner
     shared = min(MOST_SMOOTHED, SMOOTHED / n) * np.where(inner, weights, 0.0)
     result = weights - 2.0 * shared
     result[1:] += np.where(inner[1:], shared[:-1], 0.0)

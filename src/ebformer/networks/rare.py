@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.prior import GridPrior
 from ebformer.tally import Tally
-
-Floats = NDArray[np.float64]
 
 FEW, RARE = 10.0, 0.02
 """Events in a table, and mean counts, below which training saw little."""

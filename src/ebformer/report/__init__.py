@@ -1,1 +1,1 @@
-"""Pictures, tables and pages: the only place that imports matplotlib (`pip install 'ebformer[plot]'`)."""
+"""What a reader sees: words, tables, pictures and the page that holds them (`pip install 'ebformer[plot]'`)."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ebformer.check import too_few
 from ebformer.distributions import Floats
 from ebformer.plural import counted
-from ebformer.report.cells import cell, percent
+from ebformer.report.cells import cell, percent, sentence
 from ebformer.report.rows import Units, seen
 from ebformer.selection import Side
 from ebformer.tables.answers import Wanted
@@ -29,8 +29,9 @@ SIDES: dict[str, Side] = {"p_above": "above", "p_below": "below"}
 class Answer:
     """What is to be said about a table: numbers of units are those of the whole table, not of the page.
 
-    `events` and `exposure` are the sums of x and of what is known, where they mean something; `leader` is the unit with
-    the highest estimate, and `boldest` that with the highest raw theta, where it is known.
+    `mean` is that of all observations, in the units of the answers, and `exposure` the sum of what is known, where it
+    means something; `leader` is the unit with the highest estimate, and `boldest` that with the highest raw theta,
+    where it is known.
     """
 
     table: Shrunken
@@ -121,7 +122,7 @@ class Answer:
     def sentences(self) -> list[str]:
         """How many there are, what stands out, how sure that is."""
         found = [*self._how_many(), *self._what_was_asked(), *self._what_stands_out(), *self._how_sure(), *self._luck()]
-        return found + [f"{told[0].upper()}{told[1:]}." for told in about_covariates(self.table.fit)]
+        return found + [sentence(told) for told in about_covariates(self.table.fit)]
 
     def _how_many(self) -> list[str]:
         columns, words = self.columns, self.columns.channel.words
@@ -149,8 +150,7 @@ class Answer:
             told.append(
                 f"Of {counted(k, 'unit')} it is at least {percent(SURE)} sure on which side of {wanted.null} they lie."
             )
-            shares = about_null(self.table.fit, self.table.observations, wanted)
-            told += [f"{sentence[0].upper()}{sentence[1:]}." for sentence in shares]
+            told += map(sentence, about_null(self.table.fit, self.table.observations, wanted))
         if (listed := self.column("selected")) is not None:
             told.append(
                 f"The list of {self.count(listed > 0):,} that are selected is the longest of which no more than "

@@ -18,6 +18,15 @@ def cell(entry: object) -> str:
     return f"{entry:.4g}" if isinstance(entry, float) else str(entry)
 
 
+def sentence(told: str) -> str:
+    """What begins in lower case, after the name of the program or of a group, as a sentence of its own.
+
+    >>> sentence("few rows to learn a prior from")
+    'Few rows to learn a prior from.'
+    """
+    return f"{told[0].upper()}{told[1:]}."
+
+
 def percent(level: float) -> str:
     """The level of an interval as it was asked for, not rounded to whole percents.
 

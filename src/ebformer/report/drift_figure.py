@@ -9,7 +9,7 @@ import numpy as np
 
 from ebformer.binning import distinct_rows
 from ebformer.drift import Drift
-from ebformer.estimators.catalogue import default_method, find
+from ebformer.estimators.catalogue import method_for
 from ebformer.looks import Looks
 from ebformer.report.style import BLUE, INK, ORANGE, house_style, subplots
 
@@ -25,7 +25,7 @@ LEVEL = 0.9
 def moves(drift: Drift, looks: Sequence[Looks], method: str | None = None) -> Figure:
     """The mean of the next look in groups of units of like estimates, and what a drift makes of them."""
     channel = looks[0].channel
-    estimator = find(method or default_method(channel))
+    estimator = method_for(channel, method)
     rows = []
     for each in looks:
         rule = estimator(each.tally)

@@ -12,7 +12,7 @@ from ebformer.comparison import Score, margin
 from ebformer.distributions import Floats
 from ebformer.report import fit_pictures, pictures
 from ebformer.report.answer import Answer
-from ebformer.report.cells import percent
+from ebformer.report.cells import percent, sentence
 from ebformer.report.choropleth import Areas, choropleths
 from ebformer.report.document import Figure
 from ebformer.report.pictures import Line
@@ -186,7 +186,7 @@ class Figures:
             self.answer.mean,
         )
         some = "" if len(entries) == len(names) else f" The {len(entries)} largest of {len(names):,}."
-        pooled = "".join(f" {sentence[0].upper()}{sentence[1:]}." for sentence in about_groups(self.table.fit))
+        pooled = "".join(f" {sentence(told)}" for told in about_groups(self.table.fit))
         caption = f"In brackets the number of units; choose one to see its units in the table.{some}{pooled}"
         return Figure("groups", f"By {group_column}", drawn, caption)
 
@@ -230,7 +230,7 @@ class Figures:
     def evidence(self) -> tuple[list[str], list[Figure]]:
         """What experts want to know of the fit: sentences and figures."""
         rules, table = self.table.fit.rules, self.table
-        told = [f"{note[0].upper()}{note[1:]}." for note in table.model_check]
+        told = [sentence(note) for note in table.model_check]
         tallies = sorted(table.observations.distinct_tallies, key=lambda found: -found[0].n * len(found[1]))
         priors = [rules[groups[0]].prior for _, groups in tallies[:MOST_FITTED]]
         fitted = [

@@ -11,7 +11,7 @@ import numpy as np
 from ebformer import __version__
 from ebformer.comparison import Score
 from ebformer.report.answer import Answer, fit_sentence
-from ebformer.report.cells import cell, percent
+from ebformer.report.cells import cell, percent, sentence
 from ebformer.report.choropleth import Areas
 from ebformer.report.columns import Heading, headings
 from ebformer.report.document import Document, Filter
@@ -131,8 +131,7 @@ class Page:
         return f"{units} together{earlier}: noisy extremes move towards what the other units make plausible"
 
     def _warnings(self) -> list[str]:
-        told = [*self.table.remarks, *self.table.departures]
-        return [f"{note[0].upper()}{note[1:]}." for note in told]
+        return [sentence(note) for note in (*self.table.remarks, *self.table.departures)]
 
     def _facts(self) -> list[tuple[str, str]]:
         answer, missing = self.answer, self.table.observations.missing

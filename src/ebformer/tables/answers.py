@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.channels.base import LARGEST, SMALLEST, Channel, Words
-from ebformer.distributions import Posterior, tails
+from ebformer.distributions import Floats, Posterior
 from ebformer.drift import Drift, Earlier
 from ebformer.errors import InputError
+from ebformer.levels import tails
 from ebformer.ranking import cells, expected_rank, p_top
 from ebformer.rule import Rule
 from ebformer.selection import Bar, Side, check_fdr, error, grades, lfsr, p_above, p_below, selected
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Arrays = Sequence[NDArray[Any]]
 SIDES: dict[Side, str] = {"above": "above", "below": "below", "apart": "null"}

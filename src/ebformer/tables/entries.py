@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ebformer.channels.base import LARGEST_WHOLE, Channel
 from ebformer.errors import InputError
+from ebformer.plural import counted
 from ebformer.tables.columns import Columns, Role
 
 MISSING_NUMBERS = ("", ".", "na", "n/a", "#n/a", "<na>", "nan", "null", "none")
@@ -45,7 +46,7 @@ def complaint(columns: Columns, role: Role, offender: Offender) -> InputError:
     """
     where = "" if offender.row is None else f"row {offender.row}: "
     others = offender.rows - 1
-    more = f" (and {others:,} more row{'s' if others > 1 else ''})" if others else ""
+    more = f" (and {counted(others, 'more row')})" if others else ""
     return InputError(f"{where}{columns.role(role)} is {_trouble(columns.channel, role, offender.value)}{more}")
 
 

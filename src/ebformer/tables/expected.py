@@ -19,13 +19,16 @@ COLUMN, UNSEEN = "ebformer_expected", "ebformer_unseen"
 
 def with_expected(
     source: Source, columns: Columns, missing: Missing, learnt: Expectation | None = None
-) -> tuple[Source, Columns, Expectation]:
+) -> tuple[Source, Columns, Expectation | None]:
     """The table and its columns with what is expected of every row, and what was learnt about that.
 
-    What was `learnt` before answers again; without it, regressions are cross-fitted to the rows.
+    What was `learnt` before answers again; without it, regressions are cross-fitted to the rows. Where no covariates
+    are named, the table stays as it is.
     """
-    covariates, columns = columns.covariates, replace(columns, expected=None, unseen=None)
-    assert covariates is not None
+    covariates = columns.covariates
+    if covariates is None:
+        return source, columns, learnt
+    columns = replace(columns, expected=None, unseen=None)
     observe(source, columns, missing)  # a row that cannot be used is named as it stands
     said = source.contents(columns)
     read = _read(said)

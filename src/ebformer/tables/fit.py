@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.atomic import replacing
 from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.covariates import Expectation
@@ -22,6 +20,7 @@ from ebformer.plural import counted
 from ebformer.point_null import pointed
 from ebformer.prior import Prior
 from ebformer.rule import Rule
+from ebformer.saved import write_json
 from ebformer.tables.answers import EXPECTED, Answer, Asked, Wanted, asked_for
 from ebformer.tables.columns import Columns, Missing, first_few
 from ebformer.tables.observations import Observations, observe, units_of
@@ -296,8 +295,7 @@ class Fit:
         """Write the fit as readable JSON; `load_fit` reads it back."""
         from ebformer.tables.saved_fit import record
 
-        with replacing(path) as partial:
-            partial.write_text(json.dumps(record(self), indent=1) + "\n", encoding="utf-8")
+        write_json(path, record(self))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Fit:

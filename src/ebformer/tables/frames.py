@@ -95,12 +95,12 @@ def shrink(
     cannot be used, and `note` says why.
 
     >>> import polars
-        >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
-        >>> import warnings; warnings.simplefilter("ignore")
-        >>> shrink(goals, count="goals", method="gamma").columns
-        ['player', 'goals', 'estimate', 'lower', 'upper']
-        >>> shrink(goals, count="goals", trials=10, method="mle")["estimate"].to_list()
-        [0.0, 0.2, 0.9]
+    >>> goals = polars.DataFrame({"player": ["Ann", "Bo", "Cy"], "goals": [0, 2, 9]})
+    >>> import warnings; warnings.simplefilter("ignore")
+    >>> shrink(goals, count="goals", method="gamma").columns
+    ['player', 'goals', 'estimate', 'lower', 'upper']
+    >>> shrink(goals, count="goals", trials=10, method="mle")["estimate"].to_list()
+    [0.0, 0.2, 0.9]
     """
     words = {"exposure": exposure, "trials": trials, "se": se, "zeros": zeros}
     columns = Columns.named(count, effect, group, unit, look, _covariates(covariates, regression), **words)
@@ -140,10 +140,7 @@ def fit(
     columns = Columns.named(count, effect, group, unit, None, _covariates(covariates, regression), **words)
     chosen = method_for(columns.channel, method)
     near = _pairs(frame, neighbours, columns)
-    source, read = units_of(source_of(frame), columns, missing)
-    expectation = None
-    if read.covariates is not None:
-        source, read, expectation = with_expected(source, read, missing)
+    source, read, expectation = with_expected(*units_of(source_of(frame), columns, missing), missing)
     return fit_table(observe(source, read, missing), chosen, pool, near, columns, expectation)
 
 

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
+from ebformer.distributions import Floats
 from ebformer.drift import Drift, Earlier
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.looks import Looks
 from ebformer.plural import counted
 from ebformer.tables.columns import Columns
-from ebformer.tables.observations import Floats, Source
+from ebformer.tables.observations import Source
 
 HISTORY = "ebformer_history"
 """The column that numbers histories while a table is answered."""

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.tables.columns import Columns, Role
 from ebformer.tables.names import Names
 from ebformer.tables.sql import Sql
-
-Floats = NDArray[np.float64]
 
 
 def keys(channel: Channel, x: Any, known: Any, width: float) -> tuple[Any, Any]:

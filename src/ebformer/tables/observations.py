@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ebformer.binning import distinct_rows
 from ebformer.channels.base import Channel
 from ebformer.deviations import deviations
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.tables.columns import NO_ROWS, Columns, Missing, Role, check_missing
 from ebformer.tables.entries import Offender, complaint, reason
@@ -23,7 +24,6 @@ from ebformer.tables.names import Names
 from ebformer.tally import Tally
 
 T = TypeVar("T")
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LIMIT = 30_000

@@ -120,11 +120,10 @@ def shrink_table(
         if not histories.pairs:
             moving = f"{columns.channel.words.thetas} are taken to move as is typical"
             repeats = [*repeats, f"no unit was seen in two looks in a row: {moving}"]
-    expectation = method.expectation if isinstance(method, Fit) else None
-    if columns.covariates is not None:
-        with watch("Learning what covariates tell" if expectation is None else "Reading"):
-            source, columns, expectation = with_expected(source, columns, missing, expectation)
-    with watch("Reading"):
+    learnt_before = method.expectation if isinstance(method, Fit) else None
+    learning = columns.covariates is not None and learnt_before is None
+    with watch("Learning what covariates tell" if learning else "Reading"):
+        source, columns, expectation = with_expected(source, columns, missing, learnt_before)
         observations = observe(source, columns, missing)
     groups, units = len(observations.groups[0]), int(observations.keys.rows.sum())
     alone = not isinstance(method, Fit) and not pool and neighbours is None

@@ -15,7 +15,8 @@ from ebformer.lab.pretraining.priorformer_batches import GridBatch, make_batch  
 from ebformer.lab.pretraining.priorformer_network import PriorformerModule, grown  # noqa: E402
 from ebformer.lab.pretraining.runs import arrays  # noqa: E402
 from ebformer.networks.constants import PER_CELL  # noqa: E402
-from ebformer.networks.grid import Grid, Likelihood  # noqa: E402
+from ebformer.networks.grid import Grid  # noqa: E402
+from ebformer.networks.likelihood import Likelihood  # noqa: E402
 from ebformer.networks.priorformer import PriorformerNetwork, smoothed  # noqa: E402
 from ebformer.networks.priorformer_block import PriorformerConfig  # noqa: E402
 from ebformer.networks.weights import Weights  # noqa: E402

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.channels.base import Floats
+from ebformer.distributions import Floats
 from ebformer.estimators.npmle.sample import Block, Sample
 
 LEAST = 1e-30

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import binom
 
-from ebformer.channels.base import Floats
+from ebformer.distributions import Floats
 from ebformer.estimators.npmle.columns import Columns
 from ebformer.estimators.npmle.sample import Block, Sample, clusters
 from ebformer.estimators.npmle.weights import crests

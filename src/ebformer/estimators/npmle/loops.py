@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import functools
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.channels.base import Floats
+from ebformer.distributions import Floats
 from ebformer.networks import libraries
+from ebformer.networks.kernels import addresses
 
 SOURCE = Path(__file__).with_name("loops.c")
 CHUNK = 32
@@ -82,8 +82,3 @@ def newton_step(
     step, room, indices = np.empty((2, k)), np.empty(8 * k * (k + 2)), np.empty(2 * k, dtype=np.int64)
     steepest = c.newton_step(*addresses(curve, gram, w, moves), k, damping, *addresses(step, room, indices))
     return None if steepest < 0 else (steepest, step[0], step[1])
-
-
-def addresses(*arrays: NDArray[Any]) -> list[int]:
-    """Where contiguous arrays begin in memory."""
-    return [array.ctypes.data for array in arrays]

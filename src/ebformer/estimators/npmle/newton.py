@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv, dtrtrs
 
-from ebformer.channels.base import Floats
+from ebformer.distributions import Floats
 from ebformer.estimators.npmle import loops
 from ebformer.estimators.npmle.columns import LEAST
 from ebformer.estimators.npmle.sample import Sample

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.channels.base import Channel, Floats
+from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.tally import Tally
 
 SILENT = 45.0

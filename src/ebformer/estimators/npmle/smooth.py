@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import binom
 
-from ebformer.channels.base import Channel, Floats
+from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.estimators.npmle.columns import Columns, Piece
 from ebformer.estimators.npmle.lattice import ORDER, interpolation
 from ebformer.estimators.npmle.newton import slide
 from ebformer.estimators.npmle.sample import Block
-from ebformer.estimators.npmle.solver import sparse_start
+from ebformer.estimators.npmle.solver import Candidate, sparse_start
 from ebformer.estimators.npmle.weights import crests, em_steps, reweigh
 from ebformer.tally import Tally
 
@@ -80,7 +81,7 @@ class Observed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Lattice:
+class CentreLattice:
     """A = p(x | c) [u, k] at evenly spaced coordinates, each row divided by its largest; in between, interpolated.
 
     `slide` moves centres on it as it moves atoms of the NPMLE on a `Sample`, in the stable coordinate.
@@ -92,7 +93,7 @@ class Lattice:
     log_scale: Floats
 
     @classmethod
-    def of(cls, observed: Observed, width: float, step: float = STEP) -> Lattice:
+    def of(cls, observed: Observed, width: float, step: float = STEP) -> CentreLattice:
         narrowest = float(np.hypot(width, observed.channel.noise(observed.known).min()))
         reach = observed.high - observed.low
         u = np.linspace(observed.low, observed.high, max(ORDER, 2 + int(reach / (step * narrowest))))
@@ -141,11 +142,11 @@ class Lattice:
         """The columns at other coordinates."""
         return whole(u, *self.jet(u, 1))
 
-    def peaks(self, points: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    def peaks(self, atoms: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """Every local maximum of D, under weights at these points, that may exceed 1, and D there."""
-        columns = self.between(points)
+        columns = self.between(atoms)
         c = self.q / columns.mix(weights)
-        nodes, on_lattice = np.concatenate([self.lattice, points]), self.columns.pull(c)
+        nodes, on_lattice = np.concatenate([self.lattice, atoms]), self.columns.pull(c)
         order = np.argsort(nodes, kind="stable")
         nodes = nodes[order]
         at = np.flatnonzero(crests(np.concatenate([on_lattice, columns.pull(c)])[order], 0.95))
@@ -194,23 +195,6 @@ class Smooth(NamedTuple):
     rounds: int
 
 
-class Candidate(NamedTuple):
-    """Coordinates of centres, weights, and where D is highest."""
-
-    points: Floats
-    weights: Floats
-    tops: Floats
-    heights: Floats
-
-    @classmethod
-    def of(cls, lattice: Lattice, points: Floats, weights: Floats) -> Candidate:
-        return cls(points, weights, *lattice.peaks(points, weights))
-
-    @property
-    def gap(self) -> float:
-        return max(float(self.heights.max(initial=0.0)) - 1.0, 0.0)
-
-
 def likeliest(observed: Observed, width: float, tolerance: float, step: float = STEP) -> Smooth:
     """The likeliest mixture of laws of this width, to a gap of `tolerance` or the least that was found.
 
@@ -225,7 +209,7 @@ def likeliest(observed: Observed, width: float, tolerance: float, step: float = 
     if observed.low == observed.high:
         centre = observed.centres(np.array([observed.low]))
         return Smooth(centre, np.ones(1), float(observed.q @ observed.log_density(centre, width)[:, 0]), 0.0, 0)
-    lattice, q = Lattice.of(observed, width, step), observed.q
+    lattice, q = CentreLattice.of(observed, width, step), observed.q
     columns, size = lattice.columns, lattice.lattice.size
     move: Any = slide
     dense = em_steps(columns, q, np.full(size, 1.0 / size), EM_STEPS)
@@ -240,7 +224,7 @@ def likeliest(observed: Observed, width: float, tolerance: float, step: float = 
         found.append(Candidate.of(lattice, points, weights))
         if found[-1].gap <= goal:
             break
-        new = np.unique(np.concatenate([found[-1].tops, found[-2].points, found[-2].tops]))
+        new = np.unique(np.concatenate([found[-1].tops, found[-2].atoms, found[-2].tops]))
         columns, which = lattice.between(points).joined(lattice.between(new))
         weights = np.concatenate([weights, np.zeros(new.size)])[which]
         weights, _ = reweigh(columns, q, weights, weights, tolerance / 4)
@@ -249,12 +233,12 @@ def likeliest(observed: Observed, width: float, tolerance: float, step: float = 
     def exact(points: Floats) -> Floats:
         return np.exp(observed.log_density(observed.centres(points), width) - lattice.log_scale[:, None])
 
-    f = exact(best.points) @ best.weights
-    gap = float(((q / f) @ exact(np.concatenate([best.tops, best.points]))).max()) - 1.0
+    f = exact(best.atoms) @ best.weights
+    gap = float(((q / f) @ exact(np.concatenate([best.tops, best.atoms]))).max()) - 1.0
     if gap > tolerance and step > FINEST:
         return likeliest(observed, width, tolerance, step / 2)
     log_likelihood = float(q @ (np.log(f) + lattice.log_scale))
-    return Smooth(observed.centres(best.points), best.weights, log_likelihood, max(gap, 0.0), len(found))
+    return Smooth(observed.centres(best.atoms), best.weights, log_likelihood, max(gap, 0.0), len(found))
 
 
 def whole(u: Floats, a: Floats) -> Columns:

@@ -11,12 +11,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.channels.base import Channel, Floats
+from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.estimators.npmle.columns import Columns
 from ebformer.estimators.npmle.lattice import Lattice
 from ebformer.estimators.npmle.newton import slide
@@ -54,21 +55,29 @@ class Solution(NamedTuple):
         return Prior(self.atoms, self.weights)
 
 
-class Candidate(NamedTuple):
-    """Atoms theta and weights w, and the local maxima of D, where they are and how high."""
+class Peaked(Protocol):
+    """What knows D everywhere under atoms and weights."""
 
-    theta: Floats
-    w: Floats
-    top: Floats
-    d: Floats
+    def peaks(self, atoms: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Where D has local maxima that may exceed 1, and how high they are."""
+
+
+class Candidate(NamedTuple):
+    """Atoms and weights, and the local maxima of D: where they are and how high."""
+
+    atoms: Floats
+    weights: Floats
+    tops: Floats
+    heights: Floats
 
     @classmethod
-    def of(cls, lattice: Lattice, theta: Floats, w: Floats) -> Candidate:
-        return cls(theta, w, *lattice.peaks(theta, w))
+    def of(cls, lattice: Peaked, atoms: Floats, weights: Floats) -> Candidate:
+        return cls(atoms, weights, *lattice.peaks(atoms, weights))
 
     @property
     def gap(self) -> float:
-        return max(float(self.d.max()) - 1, 0.0)
+        """max D - 1: how far the log-likelihood per unit may be below the largest."""
+        return float(np.append(self.heights, 1.0).max()) - 1.0
 
 
 def maximise(sample: Sample, tolerance: float) -> Solution:
@@ -98,9 +107,9 @@ def maximise(sample: Sample, tolerance: float) -> Solution:
         found.append(Candidate.of(lattice, support, masses))
         if found[-1].gap <= goal:
             break
-        top = found[-1].top[found[-1].d > 1]
+        top = found[-1].tops[found[-1].heights > 1]
     best = min(found, key=lambda candidate: candidate.gap)
-    return Solution(outward(sample.channel, best.theta), best.w, best.gap, iterations)
+    return Solution(outward(sample.channel, best.atoms), best.weights, best.gap, iterations)
 
 
 def sharpen(lattice: Lattice, theta: Floats, w: Floats, goal: float) -> tuple[Candidate, int]:
@@ -112,7 +121,7 @@ def sharpen(lattice: Lattice, theta: Floats, w: Floats, goal: float) -> tuple[Ca
         iterations += steps
         if (gap := found[-1].gap) <= max(goal, MISSING):
             break
-        columns, w = extended(sample, Columns.of(sample, theta), w, found[-1].top[found[-1].d > 1 + 0.01 * gap])
+        columns, w = extended(sample, Columns.of(sample, theta), w, found[-1].tops[found[-1].heights > 1 + 0.01 * gap])
         w, steps = reweigh(columns, sample.q, w, w, 0.1 * goal)
         theta, w = unite(sample, columns.points[w > 0], w[w > 0])
         iterations += steps

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from ebformer.channels.base import Floats
+from ebformer.distributions import Floats
 from ebformer.estimators.npmle import loops
 from ebformer.estimators.npmle.columns import Columns
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ebformer.atomic import replacing
-from ebformer.cli.options import comma_separated
-from ebformer.cli.resumable import resumable
+from ebformer.atomic import write_text
+from ebformer.cli.options import comma_separated, whole_numbers
+from ebformer.cli.resumable import goes_on_from, resumable
 from ebformer.cli.terminal import show
 from ebformer.errors import InputError
 
@@ -116,11 +116,10 @@ def command(
         raise InputError(f"the challenger {challenger} does not play: choose among {', '.join(chosen)}")
     if published is not None and tallies is None:
         raise InputError(f"{published} holds regrets on given tallies, but new ones would be drawn: add --tallies FILE")
-    numbers = _numbers(sizes or "128,512,2048")
+    numbers = whole_numbers("n", sizes or "128,512,2048")
     trials: Sequence[Trial]
     trials = draw_trials(drawn_from, numbers, priors, repeats or 1, seed) if tallies is None else read_trials(tallies)
-    how = "no file was written" if output is None else "the same command again goes on from here"
-    with resumable(how), _backend(cluster):
+    with resumable(goes_on_from(output)), _backend(cluster):
         losses = Arena(chosen, trials).run(output, workers, progress=sys.stderr.isatty())
     # What the output holds of other runs is kept there, but compared only with what was played beside it.
     asked = {key for trial in trials for key in trial.keys}
@@ -179,13 +178,6 @@ def _world(name: str, theta_max: str) -> World:
     return replace(world, theta_max=end)
 
 
-def _numbers(sizes: str) -> list[int]:
-    try:
-        return [int(text) for text in comma_separated(sizes)]
-    except ValueError as error:
-        raise InputError(f"n is {sizes!r}: give whole numbers separated by commas") from error
-
-
 def _league(
     sizes: str | None,
     repeats: int | None,
@@ -202,10 +194,9 @@ def _league(
     from ebformer.lab.league.table import tables
     from ebformer.lab.league.trials import SIZES, TALLIES
 
-    how = "no file was written" if output is None else "the same command again goes on from here"
-    numbers = list(SIZES) if sizes is None else _numbers(sizes)
+    numbers = list(SIZES) if sizes is None else whole_numbers("n", sizes)
     names = None if estimators is None else comma_separated(estimators)
-    with resumable(how), _backend(cluster):
+    with resumable(goes_on_from(output)), _backend(cluster):
         tables_per_cell = TALLIES if repeats is None else repeats
         losses = play_league(numbers, tables_per_cell, seed, names, output, workers, progress=sys.stderr.isatty())
     for shown in tables(losses).values():
@@ -214,8 +205,7 @@ def _league(
     if page is not None:
         told = {"--n": sizes, "--repeats": repeats, "--seed": seed or None, "--estimators": estimators, "-o": output}
         words = " ".join(f"{option} {value}" for option, value in told.items() if value is not None)
-        with replacing(page) as partial:
-            partial.write_text(written(losses, f"ebformer arena --everyday {words} --page {page}"), encoding="utf-8")
+        write_text(page, written(losses, f"ebformer arena --everyday {words} --page {page}"))
 
 
 def _backend(cluster: str | None) -> ExitStack:

@@ -12,7 +12,7 @@ from zlib import crc32
 import click
 import numpy as np
 
-from ebformer.atomic import replacing
+from ebformer.atomic import write_text
 from ebformer.cli.options import check_picture, comma_separated
 from ebformer.cli.terminal import progress, show
 from ebformer.errors import InputError
@@ -122,8 +122,7 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
             for each in errors:
                 printed += [] if splits else p_value_tables(scores, each)
         if output is not None:
-            with replacing(output) as partial_file:
-                partial_file.write_text(REAL.csv(scores), encoding="utf-8")
+            write_text(output, REAL.csv(scores))
         for each in errors:
             printed += against_tables(against(scores, theirs, f"{each}_improvement"), each)
         for table in printed:

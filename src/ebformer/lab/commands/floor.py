@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from ebformer.cli.options import comma_separated
-from ebformer.cli.resumable import resumable
+from ebformer.cli.options import comma_separated, whole_numbers
+from ebformer.cli.resumable import goes_on_from, resumable
 from ebformer.cli.terminal import show
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -58,20 +58,15 @@ def command(
       ebformer floor --world universal --n 128
       ebformer floor --world all -o floors.csv --page docs/floors.md
     """
-    from ebformer.atomic import replacing
-    from ebformer.errors import InputError
+    from ebformer.atomic import write_text
     from ebformer.estimators.catalogue import typed
     from ebformer.lab.figures.floor_tables import card_with_floors, floor_page, floor_table
     from ebformer.lab.floors import WORLDS, play_all
 
-    try:
-        numbers = [int(part) for part in comma_separated(sizes)]
-    except ValueError as mistake:
-        raise InputError(f"--n is {sizes!r}: give whole numbers, separated by commas") from mistake
+    numbers = whole_numbers("n", sizes)
     methods = [typed(name) for name in comma_separated(beside)] if beside else []
     names = list(WORLDS) if worlds == "all" else comma_separated(worlds)
-    how = "no file was written" if output is None else "the same command again goes on from here"
-    with resumable(how):
+    with resumable(goes_on_from(output)):
         rows = play_all(names, numbers, tables, methods, priors, output, seed, further, error)
     show(floor_table(rows))
     told = {"--world": worlds, "--n": sizes, "--priors": priors, "--tables": tables}
@@ -84,5 +79,4 @@ def command(
             text = card.read_text(encoding="utf-8")
             pages[card] = card_with_floors(text, method.name, rows, f"{made_by} --cards {cards}")
     for path, text in pages.items():
-        with replacing(path) as partial:
-            partial.write_text(text, encoding="utf-8")
+        write_text(path, text)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ebformer.atomic import replacing
+from ebformer.atomic import write_text
 from ebformer.cli.options import comma_separated
 from ebformer.cli.resumable import resumable
 from ebformer.cli.terminal import progress, show
@@ -146,8 +146,7 @@ def _ship(name: str, folder: Path, shelf: Path) -> None:
     rivals = {"mle": find("mle"), "npmle-em": find("npmle-em"), name: run.recipe.estimator(name, weights)}
     losses = Arena(rivals, draw_trials(worlds, CARD_SIZES, CARD_PRIORS, seed=CARD_SEED)).run(workers=1)
     card = network_card(name, weights, run.recipe.summary(), losses)
-    with replacing(shelf / f"{name}.md") as partial:
-        partial.write_text(card, encoding="utf-8")
+    write_text(shelf / f"{name}.md", card)
     loop.write_log(run.log, shelf / f"{name}.csv")
     write_figure(learning_curve(run.log), shelf / f"{name}.png", dpi=80)
     click.echo(f"{shelf / name}.safetensors, .md, .csv and .png: SHA-256 {weights.sha256}")

@@ -12,15 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from ebformer.binning import distinct_rows
 from ebformer.channels import POISSON
 from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.errors import InputError, KnownError
 from ebformer.lab.arena.losses import Key
 from ebformer.lab.fielddata.sources import read_columns
+from ebformer.plural import counted
 from ebformer.tables.columns import Columns
 from ebformer.tables.entries import Offender, complaint, means_missing
 from ebformer.tally import Tally, known_numbers, whole_numbers
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +184,7 @@ class Holdout:
         return float(m @ ((x - s * p) ** 2 / (s * p * (1 - p))) / m.sum())
 
     def __repr__(self) -> str:
-        return f"Holdout({self.data}, {self.case}: {self.n:,} unit{'s'[: self.n != 1]}, ratio {self.ratio:.4g})"
+        return f"Holdout({self.data}, {self.case}: {counted(self.n, 'unit')}, ratio {self.ratio:.4g})"
 
 
 def _counts(path: str | os.PathLike[str], column: str, entries: list[Any]) -> NDArray[np.float64]:

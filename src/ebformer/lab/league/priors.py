@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebformer.channels import channel_named
-from ebformer.channels.base import Channel, Floats
+from ebformer.channels.base import Channel
+from ebformer.distributions import Floats
 from ebformer.lab.worlds import shapes
 from ebformer.lab.worlds.base import log_uniform
 from ebformer.prior import Prior

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from ebformer.lab.worlds.base import Floats, Priors
+from ebformer.distributions import Floats
+from ebformer.lab.worlds.base import Priors
 
 Integers = NDArray[np.int64]
 

@@ -17,9 +17,10 @@ from torch import Tensor
 from ebformer.channels.base import Channel
 from ebformer.lab.worlds.shapes import Shape, trimmed
 from ebformer.networks.constants import PER_CELL
-from ebformer.networks.grid import WIDTH, Grid, relative_likelihood
+from ebformer.networks.grid import WIDTH, Grid
+from ebformer.networks.likelihood import relative_likelihood
 
-Floats = NDArray[Any]
+Array = NDArray[Any]
 
 PER_ATOM = 3
 """Points of the fine grid per atom: priors are laid on it with their mean kept."""
@@ -42,7 +43,7 @@ class Setting:
     """What the tallies of a batch share."""
 
     channel: Channel
-    known: Floats
+    known: Array
     """[k] what may be known of a unit,"""
     units: NDArray[np.int64]
     """[k] and of how many units: n in all."""
@@ -60,9 +61,9 @@ class GridBatch:
     """b tallies on the union of their stretches of the grid: j cells, a = 4 j atoms, m distinct observations."""
 
     grid: Grid
-    x: Floats
+    x: Array
     """[m]."""
-    known: Floats
+    known: Array
     """[m]."""
     likelihood: Tensor
     """[a, m], each column relative to its maximum."""
@@ -149,7 +150,7 @@ def make_batch(
     )
 
 
-def together(ends: Floats, most: float) -> NDArray[np.intp]:
+def together(ends: Array, most: float) -> NDArray[np.intp]:
     """Those of the intervals [b, 2] whose union is at most so long, without the ones that reach out farthest.
 
     >>> together(np.array([[0.0, 2.0], [1.0, 9.0], [1.0, 3.0]]), most=4.0).tolist()
@@ -162,7 +163,7 @@ def together(ends: Floats, most: float) -> NDArray[np.intp]:
     return left
 
 
-def laid(grid: Grid, u: Floats, theta: Floats, atoms: Floats, weights: Floats) -> Floats:
+def laid(grid: Grid, u: Array, theta: Array, atoms: Array, weights: Array) -> Array:
     """The weights of a prior on the fine grid: each atom is split between its neighbours so that its theta is kept."""
     left = np.clip(np.searchsorted(u, grid.u_of(atoms), side="right") - 1, 0, len(u) - 2)
     gap = theta[left + 1] - theta[left]
@@ -171,7 +172,7 @@ def laid(grid: Grid, u: Floats, theta: Floats, atoms: Floats, weights: Floats) -
     return mass.astype(np.float32)
 
 
-def leaning(prior: Floats, u: Floats, setting: Setting) -> Floats:
+def leaning(prior: Array, u: Array, setting: Setting) -> Array:
     """The prior of the units of each level of what is known: [k, b, points]."""
     if setting.lean == 0.0:
         return np.broadcast_to(prior, (len(setting.known), *prior.shape))
@@ -184,12 +185,12 @@ def leaning(prior: Floats, u: Floats, setting: Setting) -> Floats:
     return np.asarray((leant / leant.sum(axis=-1, keepdims=True)).astype(np.float32))
 
 
-def lattice(rng: np.random.Generator, setting: Setting, low: float, high: float) -> tuple[Floats, ...]:
+def lattice(rng: np.random.Generator, setting: Setting, low: float, high: float) -> tuple[Array, ...]:
     """Every observation that thetas from low to high may give, what is known of it, how much it stands for, its level.
 
     Where x is continuous the lattice lies anywhere, so that the network does not learn where atoms are.
     """
-    channel, columns = setting.channel, list[tuple[Floats, ...]]()
+    channel, columns = setting.channel, list[tuple[Array, ...]]()
     for level, known in enumerate(setting.known):
         about = np.array([known])
         bottom, top = (
@@ -219,13 +220,13 @@ def whole_numbers(channel: Channel, bottom: float, top: float, known: float) -> 
     return numbers
 
 
-def noise_variance(grid: Grid, theta: Floats) -> Floats:
+def noise_variance(grid: Grid, theta: Array) -> Array:
     """(dtheta / dv)^2: the variance of the noise of a typical unit, for thetas not too near the ends of the domain."""
     v = np.clip(grid.v_of(np.clip(theta, *grid.channel.domain)), grid.low + 0.45, grid.length - 0.45)
     return np.asarray((grid.theta_at(v + 0.05) - grid.theta_at(v - 0.05)) / 0.1) ** 2
 
 
-def picks(rng: np.random.Generator, row: Floats, estimate: Floats, leaders: int) -> NDArray[np.int64]:
+def picks(rng: np.random.Generator, row: Array, estimate: Array, leaders: int) -> NDArray[np.int64]:
     """PICKS observations of a tally: the leader, others of the leading tenth, and others at random."""
     order = np.argsort(np.where(row > 0, estimate, -np.inf))[::-1]
     leading = order[: 1 + int(np.searchsorted(np.cumsum(row[order]), row.sum() / 10))]
@@ -233,7 +234,7 @@ def picks(rng: np.random.Generator, row: Floats, estimate: Floats, leaders: int)
     return np.concatenate([order[:1], some, rng.choice(len(row), PICKS - leaders, p=row / row.sum())])
 
 
-def distribution(fine: Floats, on: Grid, grid: Grid) -> Floats:
+def distribution(fine: Array, on: Grid, grid: Grid) -> Array:
     """Masses on the fine version of one grid [..., points] as a distribution function at the atoms of another.
 
     A fine point counts to its nearest atom; what lies beyond the ends counts to the outermost atoms.
@@ -248,5 +249,5 @@ def distribution(fine: Floats, on: Grid, grid: Grid) -> Floats:
     return np.cumsum(padded, axis=-1)
 
 
-def tensor(array: Floats) -> Tensor:
+def tensor(array: Array) -> Tensor:
     return torch.as_tensor(np.ascontiguousarray(array), dtype=torch.float32)

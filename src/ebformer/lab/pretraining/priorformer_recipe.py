@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.priorformer import Priorformer
@@ -34,8 +34,6 @@ from ebformer.lab.worlds.base import log_uniform
 from ebformer.networks.config import refuse_unknown
 from ebformer.networks.priorformer_block import PriorformerConfig
 from ebformer.networks.weights import Weights
-
-Floats = NDArray[Any]
 
 WATCHED_SIZES, WATCHED, OF_EACH = (20, 200, 2000), 24, 4
 """A run is watched by so many tallies of each of these sizes, and so many of every world, or more."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.channels import channel_named
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.lab.pretraining.priorformer_batches import Setting
 from ebformer.lab.worlds import PaperThetaMax, world_named
 from ebformer.lab.worlds.base import log_uniform
 
-Floats = NDArray[Any]
 Shares = tuple[int, int, int]
 """Tallies of a world in a step: below the first of the sizes at which worlds change, below the second, beyond."""
 

@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from ebformer.atomic import replacing
+from ebformer.atomic import write_text
 from ebformer.errors import InputError
 from ebformer.lab.pretraining.loop import Row, train
 from ebformer.lab.pretraining.recipe import AnyRecipe, Arrays, as_arrays
@@ -101,8 +101,7 @@ def _begin(folder: Path, recipe: AnyRecipe, minutes: float | None, resume: bool)
     if minutes is not None:
         recipe = recipe.planned(steps=max(1, int(60 * minutes / seconds_per_step(recipe))))
     folder.mkdir(parents=True, exist_ok=True)
-    with replacing(written) as partial:
-        partial.write_text(json.dumps(recipe.describe(), indent=2) + "\n", encoding="utf-8")
+    write_text(written, json.dumps(recipe.describe(), indent=2) + "\n")
     return recipe
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.pretrained import Pretrained
@@ -18,7 +19,7 @@ from ebformer.lab.pretraining.loop import Row, Task
 from ebformer.lab.pretraining.network import Tokens, TransformerModule
 from ebformer.lab.pretraining.recipe import Arrays, Recipe, training_from
 from ebformer.lab.worlds import MixtureOfWorlds, PaperThetaMax, Priors, World, world_named
-from ebformer.lab.worlds.base import Floats, log_uniform
+from ebformer.lab.worlds.base import log_uniform
 from ebformer.networks.architecture import Architecture
 from ebformer.networks.weights import Weights
 

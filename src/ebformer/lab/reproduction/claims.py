@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ebformer.distributions import Floats
 from ebformer.lab.arena.summary import Cell, Interval, Paired, interval, pair
 from ebformer.lab.reproduction.bench import Bench
-from ebformer.lab.reproduction.compare import Comparison, Entry, compared, comparison_table, counted, paper, ratio, show
+from ebformer.lab.reproduction.compare import Comparison, Entry, compared, comparison_table, out_of, paper, ratio, show
 from ebformer.lab.reproduction.synthetic import time_comparisons
 from ebformer.networks import zoo
 
@@ -17,7 +17,7 @@ def claims(bench: Bench) -> Entry:
     rows = [*regret_claims(bench), *time_comparisons(bench), *training_claims()]
     good = sum(row.word.startswith(("agrees", "as claimed", "holds")) for row in rows)
     word = (
-        f"{counted(good, len(rows)).capitalize()} claims hold as stated. Those about time compare the paper's GPUs and "
+        f"{out_of(good, len(rows)).capitalize()} claims hold as stated. Those about time compare the paper's GPUs and "
         "its slow NPMLE with one core and an NPMLE that works on the tally; those about networks compare networks "
         "trained here, for hours instead of days, with the published ones."
     )

@@ -123,10 +123,10 @@ def typical_ratio(above: Floats, below: Floats) -> Interval:
     return Interval(mean, low, high, of.units)
 
 
-def counted(good: int, total: int) -> str:
+def out_of(good: int, total: int) -> str:
     """`3 of 4`, and `all 4`, as a sentence would have it.
 
-    >>> counted(4, 4), counted(3, 4), counted(0, 4)
+    >>> out_of(4, 4), out_of(3, 4), out_of(0, 4)
     ('all 4', '3 of 4', 'none of 4')
     """
     return f"all {total}" if good == total else f"none of {total}" if good == 0 else f"{good} of {total}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ebformer.atomic import write_text
 from ebformer.errors import InputError
 from ebformer.lab.probes.blocks import BlockFinding
 from ebformer.lab.probes.experiment import Finding
@@ -19,7 +20,7 @@ from ebformer.lab.reproduction.insight import (
     probe_table,
     probe_word,
 )
-from ebformer.lab.reproduction.pages import Made, markdown, write
+from ebformer.lab.reproduction.pages import Made, markdown
 
 BEGIN, END = "<!-- computed: begin -->", "<!-- computed: end -->"
 
@@ -28,9 +29,9 @@ def write_docs(bench: Bench, made: Made, docs: Path) -> None:
     """reproduction.md and its figures, and the computed part of probes.md."""
     pictures = docs / "reproduction"
     pictures.mkdir(parents=True, exist_ok=True)
-    write(docs / "reproduction.md", markdown(bench, made, pictures, "reproduction/"))
+    write_text(docs / "reproduction.md", markdown(bench, made, pictures, "reproduction/"))
     page = docs / "probes.md"
-    write(page, filled(page.read_text(encoding="utf-8"), computed(bench.findings, bench.blocks)))
+    write_text(page, filled(page.read_text(encoding="utf-8"), computed(bench.findings, bench.blocks)))
 
 
 def computed(findings: Sequence[Finding], blocks: Sequence[BlockFinding]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ebformer.lab.arena.summary import interval, pair_by_data
 from ebformer.lab.figures import fielddata_figures
 from ebformer.lab.reproduction.bench import Bench
-from ebformer.lab.reproduction.compare import Entry, beside, counted, named, paper
+from ebformer.lab.reproduction.compare import Entry, beside, named, out_of, paper
 from ebformer.lab.reproduction.rankings import ranked, significance
 
 DIFFERENT = {
@@ -33,9 +33,9 @@ def improvement(error: str, bench: Bench) -> Entry:
     leading = {row: max(of, key=lambda name, row=row: found[row, name].mean) for row, of in theirs.items()}  # type: ignore[misc]
     others = [f"{row} (theirs {first[row]}, ours {leading[row]})" for row in theirs if first[row] != leading[row]]
     word = (
-        f"The two intervals overlap in {counted(len(found) - len(apart), len(found))} cells"
+        f"The two intervals overlap in {out_of(len(found) - len(apart), len(found))} cells"
         + (f", but not in {named(apart)}. " if apart else ". ")
-        + f"The same method leads in {counted(len(theirs) - len(others), len(theirs))} data sets"
+        + f"The same method leads in {out_of(len(theirs) - len(others), len(theirs))} data sets"
         + (f"; it differs in {named(others)}. " if others else ". ")
         + "The data are not quite the paper's: "
         + ", ".join(f"{data}: {how}" for data, how in DIFFERENT.items())

@@ -14,7 +14,7 @@ from ebformer.lab.figures.probe_figures import LABELS
 from ebformer.lab.probes.blocks import BlockFinding
 from ebformer.lab.probes.experiment import Finding
 from ebformer.lab.reproduction.bench import CONTROL, PROBED, Bench
-from ebformer.lab.reproduction.compare import NOT_THERE, Comparison, Entry, comparison_table, counted, paper, show
+from ebformer.lab.reproduction.compare import NOT_THERE, Comparison, Entry, comparison_table, out_of, paper, show
 from ebformer.lab.theorems.constructions import RegretPoint, clipped_robbins, robbins_transformer
 from ebformer.report.text_table import TextTable
 from ebformer.tally import Tally
@@ -106,7 +106,7 @@ def probe_word(findings: Sequence[Finding]) -> str:
         curve = Curve.of(findings, "neural", model, "correction").r2.mean(axis=1)
         told.append(f"{model} {curve[0]:.2f} to {curve[-1]:.2f}")
     return (
-        f"The paper's statements hold in {counted(good, len(rows))} cases. What its conclusion needs, that networks "
+        f"The paper's statements hold in {out_of(good, len(rows))} cases. What its conclusion needs, that networks "
         "learn the Bayes rule and not only x, shows in the correction that the Bayes rule makes to x: its R² in the "
         f"neural world goes, from before the first layer to after the last, from {', '.join(told)}."
     )

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ebformer import __version__
-from ebformer.atomic import replacing
+from ebformer.atomic import replacing, write_text
 from ebformer.errors import InputError
 from ebformer.lab.reproduction.bench import Bench
 from ebformer.lab.reproduction.compare import Entry
+from ebformer.lab.reproduction.html import Page, Picture, Rows, Section
 from ebformer.lab.reproduction.items import Item
-from ebformer.report.page import Page, Picture, Rows, Section
 from ebformer.report.style import inline_svg, small_png
 
 if TYPE_CHECKING:
@@ -43,14 +43,8 @@ def make(bench: Bench, items: Sequence[Item], *, strict: bool) -> Made:
 def write_pages(bench: Bench, made: Made, folder: Path) -> None:
     """OUTPUT/index.md with its figures, and OUTPUT/index.html."""
     folder.mkdir(parents=True, exist_ok=True)
-    write(folder / "index.md", markdown(bench, made, folder, ""))
+    write_text(folder / "index.md", markdown(bench, made, folder, ""))
     _page(bench, made).write(folder / "index.html")
-
-
-def write(path: Path, text: str) -> None:
-    """The whole text or nothing."""
-    with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
 
 
 def markdown(bench: Bench, made: Made, pictures: Path, prefix: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from ebformer.lab.arena.paired_t import paired_t, show_p
 from ebformer.lab.arena.plackett_luce import PlackettLuce, plackett_luce
 from ebformer.lab.arena.summary import Paired
-from ebformer.lab.reproduction.compare import Entry, beside, counted, named, paper
+from ebformer.lab.reproduction.compare import Entry, beside, named, out_of, paper
 
 UNDECIDED = "undecided"
 NOT_IDENTIFIED = (
@@ -37,7 +37,7 @@ def ranked(tables: Mapping[str, Paired], item: str, what: str) -> Entry:
     first = {row: _leader({n: c for n, c in of.items() if c is not None}) for row, of in theirs.items()}
     leading = {row: _leader(dict(zip(fit.estimators, fit.coefficients, strict=True))) for row, fit in fits.items()}
     others = [f"{row} (theirs {first[row]}, ours {leading[row]})" for row in theirs if first[row] != leading[row]]
-    word = f"The same method leads in {counted(len(theirs) - len(others), len(theirs))} rows"
+    word = f"The same method leads in {out_of(len(theirs) - len(others), len(theirs))} rows"
     word += f"; it differs in {named(others)}." if others else "."
     word += (
         " Coefficients depend on how often every method upsets every other, so with networks other than the published "
@@ -96,7 +96,7 @@ def significance(tables: Mapping[str, Paired], network: str, item: str, what: st
     same = sum(a == b for a, b in calls.values())
     open_here = sum(a != b == UNDECIDED for a, b in calls.values())
     others = [f"{row}, {name} (theirs {a}, ours {b})" for (row, name), (a, b) in calls.items() if a != b != UNDECIDED]
-    agreeing = counted(same, len(calls))
+    agreeing = out_of(same, len(calls))
     word = f"Lower, higher or undecided, two-sided at 5 %: the same conclusion as the paper's in {agreeing} cells"
     word += f"; {open_here} that it decides are undecided with our fewer cases" if open_here else ""
     word += f"; another in {named(others)}." if others else "."

@@ -14,7 +14,7 @@ from ebformer.lab.reproduction.compare import (
     Entry,
     compared,
     comparison_table,
-    counted,
+    out_of,
     paper,
     ratio,
     show,
@@ -39,7 +39,7 @@ def universal_regret(bench: Bench) -> Entry:
     lower = sum(float(row.ours) < float(row.theirs) for row in rows if row.what.startswith("T24u,"))
     total = sum(row.what.startswith("T24u,") for row in rows)
     word = (
-        f"Our T24u is below their T24U50 in {counted(lower, total)} cells. It sees any number of atoms from 3 to 60, "
+        f"Our T24u is below their T24U50 in {out_of(lower, total)} cells. It sees any number of atoms from 3 to 60, "
         "where theirs sees ten, and tables of 32 to 8,192 units, where theirs sees 512. Their T24 knows neural priors "
         "whose theta_max is random, as our T24r does. Their figures are read off a plot; their tables are not ours."
     )

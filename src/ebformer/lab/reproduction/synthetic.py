@@ -17,7 +17,7 @@ from ebformer.lab.reproduction.compare import (
     Entry,
     compared,
     comparison_table,
-    counted,
+    out_of,
     paper,
     show,
     typical_ratio,
@@ -52,7 +52,7 @@ def regret(bench: Bench) -> Entry:
         if cell.n == largest:
             means = {name: paired[name].mean() for name in paired.estimators if name != "minimax"}
             best.append(f"{min(means, key=lambda name: means[name])} ({cell.world})")
-    agreeing = counted(sum(row.word == "agrees" for row in rows), len(rows))
+    agreeing = out_of(sum(row.word == "agrees" for row in rows), len(rows))
     word = (
         f"{agreeing.capitalize()} numbers of the caption lie in our intervals. The paper's curves are pictures without "
         "numbers, and our networks are not the published ones but were trained here, so the curves are compared by "

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.prior import Prior
-
-Floats = NDArray[np.float64]
 
 TRAINING, MEASURING = 4, 16
 """The fineness of `draw_many` and of `draw`; doubling the points of `draw` moves the Bayes rule by less than 1e-3."""

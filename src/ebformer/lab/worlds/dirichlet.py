@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
-from ebformer.lab.worlds.base import Floats, World
+from ebformer.lab.worlds.base import World
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from ebformer.distributions import Floats
 from ebformer.lab.worlds import shapes
 from ebformer.lab.worlds.base import log_uniform
 from ebformer.lab.worlds.neural import Neural
-from ebformer.lab.worlds.shapes import Floats, Shape, Shapes, mixture
+from ebformer.lab.worlds.shapes import Shape, Shapes, mixture
 
 
 class Effects(Shapes):

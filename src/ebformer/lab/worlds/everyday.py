@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammainc, ndtr
 
-from ebformer.lab.worlds.base import Floats, World, log_uniform
+from ebformer.distributions import Floats
+from ebformer.lab.worlds.base import World, log_uniform
 
 
 def by_cells(

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from ebformer.distributions import Floats
 from ebformer.estimators.least_favourable import least_favourable
-from ebformer.lab.worlds.base import Floats, World
+from ebformer.lab.worlds.base import World
 
 
 @dataclass(frozen=True)

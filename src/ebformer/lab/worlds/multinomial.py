@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebformer.lab.worlds.base import Floats, World
+from ebformer.distributions import Floats
+from ebformer.lab.worlds.base import World
 
 
 @dataclass(frozen=True)

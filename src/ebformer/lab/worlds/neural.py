@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import erf, expit
 
-from ebformer.lab.worlds.base import Floats, World
+from ebformer.distributions import Floats
+from ebformer.lab.worlds.base import World
 
 NETWORKS, WIDTH = 4, 4
 OVERWRITING = np.array([27, 9, 12, 16]) / 64

@@ -8,11 +8,12 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, logit
 
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.lab.worlds import shapes
 from ebformer.lab.worlds.base import ThetaMaxLaw, log_uniform
 from ebformer.lab.worlds.neural import Neural
-from ebformer.lab.worlds.shapes import Floats, Shape, Shapes, mixture
+from ebformer.lab.worlds.shapes import Shape, Shapes, mixture
 
 
 @dataclass(frozen=True)

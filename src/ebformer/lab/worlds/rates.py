@@ -10,9 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from ebformer.distributions import Floats
 from ebformer.lab.worlds import shapes
 from ebformer.lab.worlds.base import log_uniform
-from ebformer.lab.worlds.shapes import Floats, Shape, Shapes, mixture, uneven
+from ebformer.lab.worlds.shapes import Shape, Shapes, mixture, uneven
 
 PLACES = (np.arange(400) + 0.5) / 400
 """Even on [0, 1]."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv, gammaincinv, ndtr, stdtrit
 
+from ebformer.distributions import Floats
 from ebformer.lab.worlds.base import MEASURING, World, log_uniform
 from ebformer.prior import Prior
 
-Floats = NDArray[Any]
 Shape = tuple[Floats, Floats]
 """Atoms and weights."""
 

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from ebformer.distributions import Floats
 from ebformer.errors import InputError
-from ebformer.lab.worlds.base import Floats, World, log_uniform
+from ebformer.lab.worlds.base import World, log_uniform
 
 
 @dataclass(frozen=True)

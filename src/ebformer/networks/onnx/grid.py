@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from ebformer.networks.constants import PER_CELL
-from ebformer.networks.grid import BEND, DECAYS, LOWEST, MARGIN, NEGLIGIBLE, SPACING, WIDTH
+from ebformer.networks.grid import BEND, DECAYS, LOWEST, MARGIN, SPACING, WIDTH
+from ebformer.networks.likelihood import NEGLIGIBLE
 from ebformer.networks.onnx.channels import ChannelGraph, Observed
 from ebformer.networks.onnx.graph import Graph, Value
 

@@ -7,7 +7,7 @@ import numpy as np
 from ebformer.networks.conjugate_start import CONJUGATE_SHARE, CONJUGATE_STEPS, LEAST_CURVATURE
 from ebformer.networks.constants import MOMENTUM_DELAY
 from ebformer.networks.em_track import CHECK, LARGEST_PULL, LEAST_PULL, LOWEST_LOG_WEIGHT, STRIDE
-from ebformer.networks.grid import NEGLIGIBLE
+from ebformer.networks.likelihood import NEGLIGIBLE
 from ebformer.networks.onnx.graph import Value
 from ebformer.networks.onnx.grid import GridGraph
 from ebformer.networks.priorformer import MANY, MOST_POLISH, POLISH, WORTHWHILE

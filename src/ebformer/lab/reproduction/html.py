@@ -9,7 +9,7 @@ from importlib import resources
 
 import jinja2
 
-from ebformer.atomic import replacing
+from ebformer.atomic import write_text
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,9 @@ class Page:
         environment = jinja2.Environment(
             autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
         )
-        template = resources.files("ebformer.report").joinpath("page.html.j2").read_text(encoding="utf-8")
+        template = resources.files("ebformer.lab.reproduction").joinpath("page.html.j2").read_text(encoding="utf-8")
         return environment.from_string(template).render(page=self)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page; an interrupted write leaves no file behind."""
-        with replacing(path) as partial:
-            partial.write_text(self.html(), encoding="utf-8")
+        write_text(path, self.html())
