@@ -2,6 +2,7 @@
 
 python benchmarks/covariates.py nhl               # next season's goals per game: ../shared/data
 python benchmarks/covariates.py mlb               # second half's hits per plate appearance: ../shared/data
+python benchmarks/covariates.py season            # half of this season's goals from the other half: ../shared/data
 python benchmarks/covariates.py halves            # batting averages with at-bats as covariate: ../shared/data
 python benchmarks/covariates.py million           # seconds for 10^6 rows
 
@@ -92,6 +93,25 @@ def nhl(every: int, of: str | None) -> None:
         print(f"NHL {position}\n{gains('goals', 'gp', 'goals_later', 'gp_later', cases, HOCKEY)}", flush=True)
 
 
+def season(every: int, of: str | None) -> None:
+    """The goals of those who are back next season, dealt out at random to two halves of this season's games."""
+    rows = with_past(pl.read_csv(DATA / "nhl/nhl_skaters_1990_2012.csv.gz"), "goals", "gp", "games_so_far")
+    rng = np.random.default_rng(7)
+    for position, kept in POSITIONS.items() if of is None else [(of, POSITIONS[of])]:
+        some, cases = rows.filter(pl.col("pos").is_in(kept) & (pl.col("gp") >= 2)), []
+        for year in range(1991, 2012, every):
+            back = rows.filter(pl.col("season") == year + 1).select("player_id")
+            both = some.filter(pl.col("season") == year).join(back, on="player_id", how="semi")
+            if both.height:
+                goals, games = both["goals"].to_numpy(), both["gp"].to_numpy()
+                first = (games + 1) // 2
+                seen = rng.binomial(goals, first / games)
+                halves = {"seen": seen, "in": first, "unseen": goals - seen, "of": games - first}
+                cases.append(both.with_columns(**{name: pl.Series(each) for name, each in halves.items()}))
+        sets = dict([next(iter(HOCKEY.items()))])
+        print(f"NHL {position}, this season\n{gains('seen', 'in', 'unseen', 'of', cases, sets)}", flush=True)
+
+
 def mlb(every: int, of: str | None) -> None:
     rows = pl.read_csv(DATA / "mlb/mlb_half_season_hits_1990_2009.csv.gz")
     for role in ("bat", "pitch") if of is None else [of]:
@@ -154,10 +174,10 @@ def million(every: int, of: str | None) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["nhl", "mlb", "halves", "million"])
+    parser.add_argument("what", choices=["nhl", "season", "mlb", "halves", "million"])
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--of", choices=[*POSITIONS, "bat", "pitch"])
     parser.add_argument("--regression", choices=["trees", "linear"], default="trees")
     given = parser.parse_args()
     REGRESSION = given.regression
-    {"nhl": nhl, "mlb": mlb, "halves": halves, "million": million}[given.what](given.every, given.of)
+    {"nhl": nhl, "season": season, "mlb": mlb, "halves": halves, "million": million}[given.what](given.every, given.of)

@@ -293,3 +293,11 @@ def test_a_regression_of_no_covariates_is_refused(tmp_path: Path) -> None:
         assert f"regression is {kind}, and no covariates are named" in done.stderr
     with pytest.raises(InputError, match="no covariates are named"):
         eb.fit(pl.DataFrame({"x": [1, 3]}), "x", regression="linear")
+
+
+@pytest.mark.parametrize("entry", [1.0, "a"])
+def test_a_covariate_that_one_unit_has_is_missing_in_the_fold_without_it(entry) -> None:
+    frame, _ = world("poisson", 210)
+    one = pl.when(pl.col("unit") == 7).then(pl.lit(entry)).alias("one")
+    told = shrunken(frame.with_columns(one), "poisson", covariates=["age", "one"])
+    assert told["expected"].n_unique() > 10

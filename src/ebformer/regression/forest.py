@@ -148,6 +148,7 @@ def fit_forest(channel: Channel, y: Floats, weight: Floats, z: Floats, categorie
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits  # which scikit-learn needs itself
 
+    z = np.where(np.isnan(z).all(axis=0), 0.0, z)  # what is missing throughout is constant, which is refused as missing
     common: dict[str, Any] = {
         "max_iter": TREES,
         "learning_rate": LEARNING_RATE,
