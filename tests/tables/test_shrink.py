@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from typing import Any
 
 import duckdb
@@ -88,7 +89,8 @@ def test_everything_that_takes_its_time_is_watched() -> None:
 
     fit = walked(Watched(), watch=watch).fit
     walked(fit, watch=watch)
-    assert tasks == ["Reading", "Estimating 2 groups", "Answering", "Reading", "Answering", "Answering"]
+    in_turn = [task for task, _ in groupby(tasks)]
+    assert in_turn == ["Reading", "Estimating 2 groups", "Answering", "Reading", "Answering"]
 
 
 def test_a_column_in_the_way_is_refused_before_anything_is_answered() -> None:
