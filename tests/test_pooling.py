@@ -17,7 +17,7 @@ from ebformer.channels import POISSON, channel_named
 from ebformer.errors import InputError, NoPriorError
 from ebformer.pooling import CERTAIN, own_shapes, pool
 from ebformer.prior import Prior, UncertainPrior
-from ebformer.windows import SHARES, relative_likelihood, windows
+from ebformer.windows import SHARES, windows
 
 warnings.simplefilter("ignore")
 
@@ -39,31 +39,6 @@ def test_the_windows_of_every_share_average_to_the_common_prior(prior: Prior) ->
     for share in range(SHARES.size):
         at = found.share == share
         assert np.allclose(found.chance[at] @ found.priors[at], prior.weights, rtol=1e-9)
-
-
-@pytest.mark.parametrize("copies", [1, 400])
-def test_windows_as_likely_as_groups_show_still_average_to_the_common_prior(copies: int) -> None:
-    """And what groups showed is likelier than before, here where those of low rates are three times as many."""
-    prior = Prior([0.5, 1.0, 2.0, 4.0, 8.0], [0.2] * 5)
-    start = windows(prior, POISSON).with_shares(np.full(SHARES.size, 1 / SHARES.size))
-    likelihood = relative_likelihood(prior, POISSON, np.array([1.0, 10.0]), np.ones(2))
-    seen = sparse.csr_array(np.array([[6.0, 0.0]] * 3 * copies + [[0.0, 6.0]] * copies))
-    found = start.learnt(seen, start.log_marginals(likelihood), np.ones(seen.shape[0]))
-    assert found.chance.sum() == pytest.approx(1.0)
-    assert np.allclose(found.priors.sum(axis=1), 1.0)
-    assert np.allclose(found.chance @ found.priors, prior.weights, rtol=1e-9)
-    before, after = (
-        np.log(np.exp(seen @ each.log_marginals(likelihood)) @ each.chance).sum() for each in (start, found)
-    )
-    assert after > before
-
-
-def test_groups_of_high_rates_may_be_wider_than_others(monkeypatch) -> None:
-    table = groups(1.2, [3] * 300 + [10] * 100 + [30] * 30, 5)
-    tallies, method = [eb.Tally.of(x) for _, x in table], eb.estimator("gamma")
-    learnt = squared(pool(tallies, method).rules, table)
-    monkeypatch.setattr("ebformer.windows.ROUNDS", 0)
-    assert learnt < squared(pool(tallies, method).rules, table)
 
 
 @pytest.mark.parametrize("method", ["gamma", "npmle", "priorformer"])

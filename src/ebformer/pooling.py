@@ -50,10 +50,10 @@ def pool(
     """Fit all units together, then let every group's prior depart from the common one as far as groups do depart.
 
     A group's prior is a window on the common one (`Windows`): where it lies, and how wide it is, has a posterior given
-    the units of the group, under chances of shares and places that are learnt from all groups. Around its mean a
-    Dirichlet prior lets large groups have a shape of their own; its concentration is the one under which half of each
-    group's units predicts the others best. The prior of a unit comes from the others of its group: so what n units say
-    counts (n - 1) / n. Where the common prior is uncertain, so is that of a group, in the same versions. `times` tells
+    the units of the group, under chances of shares that are likeliest for all groups. Around its mean a Dirichlet prior
+    lets large groups have a shape of their own; its concentration is the one under which half of each group's units
+    predicts the others best. The prior of a unit comes from the others of its group: so what n units say counts
+    (n - 1) / n. Where the common prior is uncertain, so is that of a group, in the same versions. `times` tells
     how many groups look like each tally. One group alone has the common rule.
 
     `neighbours` [g, g] has a 1 where two groups lie side by side: then what the neighbours show tells about the place
@@ -95,13 +95,9 @@ def pool(
     if neighbours is not None:
         evidence /= np.maximum(possible.evidence(neighbours @ counts, log_f), TINY)
     shares = learnt_shares(evidence, groups)
-    possible = possible.with_shares(shares)
-    if neighbours is None:
-        possible = possible.learnt(counts, log_f, groups)
-        log_f = possible.log_marginals(likelihood)
 
     def through_windows(seen: sparse.csr_array) -> Floats:
-        return possible.mixed(seen, log_f)
+        return possible.mixed(seen, log_f, shares)
 
     size: Floats = counts.sum(axis=1)
     others = sparse.diags_array(1 - 1 / size).tocsr() @ counts

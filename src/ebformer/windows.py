@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,6 @@ BEFORE = 3.0 / (1.0 + 10.0 * SHARES) / np.sum(1.0 / (1.0 + 10.0 * SHARES))
 """Three groups more, of small shares rather than large ones: few groups do not show that groups differ."""
 STEP, REACH = 0.5, 2.5
 """How far windows are from each other, and beyond the outermost atoms, in standard deviations of a place."""
-ROUNDS, AS_COMMON = 10, 100.0
-"""So many rounds learn how likely each window is, beside so many groups for which it is as the common prior says."""
 STRANGERS = 1e-3
 """The chance of a unit that has nothing to do with its group: one of them must not move the others."""
 TAIL, CELL, NODES = 1e-9, 0.125, (128, 1024)
@@ -55,34 +53,12 @@ class Windows:
             [np.add.reduceat(chance, first, axis=1) for chance in self._weighed(counts, log_f, self.chance)]
         )
 
-    def with_shares(self, shares: Floats) -> Windows:
-        """The same windows, whose chances add up to 1: shares have these [r]."""
-        return replace(self, chance=self.chance * shares[self.share])
-
-    def learnt(self, counts: sparse.csr_array, log_f: Floats, times: Floats) -> Windows:
-        """Windows as likely as groups that showed these counts, and stand for so many each [g], let them be.
-
-        A few rounds of EM from the chances as they are, by one block of groups at most. So groups of high rates may
-        be rarer, or wider, than others. Then every atom's weight is scaled, for windows that average to the common
-        prior as before.
-        """
-        block = max(1, ENTRIES // self.chance.size)
-        if counts.shape[0] > block:
-            some = np.sort(np.random.default_rng(0).choice(counts.shape[0], block, replace=False))
-            counts, times = counts[some], times[some] * (times.sum() / times[some].sum())
-        (evidence,) = self._weighed(counts, log_f, np.ones(self.chance.size))
-        joint = learnt_shares(evidence, times, AS_COMMON * self.chance, ROUNDS)[:, None] * self.priors
-        common, now = self.chance @ self.priors, joint.sum(axis=0)
-        joint *= np.divide(common, now, out=np.ones_like(now), where=now > 0)  # weights near the least number vanish
-        chance = joint.sum(axis=1)
-        return Windows(joint / chance[:, None], chance, self.share)
-
-    def mixed(self, counts: sparse.csr_array, log_f: Floats) -> Floats:
-        """The expected prior [g, k] of groups that showed these counts [g, u]."""
+    def mixed(self, counts: sparse.csr_array, log_f: Floats, shares: Floats) -> Floats:
+        """The expected prior [g, k] of groups that showed these counts [g, u], where shares have these chances."""
         return np.concatenate(
             [
                 (chance / chance.sum(axis=1, keepdims=True)) @ self.priors
-                for chance in self._weighed(counts, log_f, self.chance)
+                for chance in self._weighed(counts, log_f, self.chance * shares[self.share])
             ]
         )
 
@@ -119,16 +95,16 @@ def windows(prior: Prior, channel: Channel) -> Windows:
     return Windows(np.concatenate(priors), np.concatenate(chance), np.concatenate(share))
 
 
-def learnt_shares(evidence: Floats, times: Floats, before: Floats = BEFORE, rounds: int = 500) -> Floats:
+def learnt_shares(evidence: Floats, times: Floats, before: Floats = BEFORE) -> Floats:
     """How likely each share is [r], from its evidence [g, r] in groups that stand for so many each [g], by EM.
 
-    So many groups more of every share, `before` [r], keep each of them possible; it ends after these rounds at most.
+    So many groups more of every share, `before` [r], keep each of them possible.
 
     >>> learnt_shares(np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]), np.ones(3), np.array([0.5, 0.5])).tolist()
     [0.875, 0.125]
     """
     shares: Floats = before / before.sum()
-    for _ in range(rounds):
+    for _ in range(500):
         joint = evidence * shares
         new = (times @ (joint / joint.sum(axis=1, keepdims=True)) + before) / (times.sum() + before.sum())
         moved = np.abs(new - shares).sum()
