@@ -130,6 +130,7 @@ class Fit:
         x, known = observations.x[asked.first], observations.known[asked.first]
         future = None if observations.future is None else observations.future[asked.first]
         history = None if observations.history is None else observations.history[asked.first]
+        expected = None if observations.expected is None else observations.expected[asked.first]
         units = np.bincount(asked.which, weights=observations.keys.rows).astype(np.int64)
         answers = self.asked_for(wanted)
         found: dict[str, list[NDArray[Any]]] = {name: [] for answer in answers for name in answer.columns}
@@ -138,7 +139,7 @@ class Fit:
         for rule, at in asked.blocks():
             ahead = future[at] if future is not None else wanted.number_ahead
             earlier = () if history is None or histories is None else histories.earlier(history[at])
-            told = None if observations.expected is None else observations.expected[asked.first][at]
+            told = None if expected is None else expected[at]
             block = Asked(rule, x[at], known[at], ahead, wanted.moving, earlier, told)
             for answer in answers:
                 if answer.each is not None:
@@ -175,10 +176,8 @@ class Fit:
         """
         asked = self.questions(observations)
         places = [(observations.x, observations.known), *observations.corners()]
-        middle, *ends = (
-            np.concatenate([rule(x[asked.first][at], known[asked.first][at]) for rule, at in asked.blocks()])
-            for x, known in places
-        )
+        x, known = (np.stack(each)[:, asked.first] for each in zip(*places, strict=True))  # [corners and middle, q]
+        middle, *ends = np.concatenate([rule(x[:, at], known[:, at]) for rule, at in asked.blocks()], axis=1)
         moved = np.abs(np.array(ends) - middle).max(axis=0)
         scale = observations.columns.channel.scale(middle, observations.known[asked.first])
         return float(np.max(np.divide(moved, scale, out=np.zeros_like(moved), where=scale > 0), initial=0.0))
