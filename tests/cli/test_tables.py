@@ -108,6 +108,28 @@ def test_estimate_save_and_apply_from_file_to_file(league: Path) -> None:
     assert all(float(row["lower"]) <= float(row["upper"]) for row in before)
 
 
+def test_units_that_are_added_up_keep_their_label(tmp_path: Path) -> None:
+    """In the table, when a saved fit scores it and in a report; a map may go by such a column, too."""
+    (tmp_path / "t.csv").write_text("id,name,fips,goals\nov01,Alex,01,3\ncr01,Sid,02,2\nov01,Alex,01,5\n")
+    shape = '"geometry": {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [0, 1], [0, 0]]]}, "properties": {}'
+    areas = ", ".join(f'{{"id": "{fips}", {shape}}}' for fips in ("01", "02"))
+    (tmp_path / "m.geojson").write_text(f'{{"type": "FeatureCollection", "features": [{areas}]}}')
+    named, run = ("--unit", "id", "--label", "name"), partial(ebformer, folder=tmp_path)
+    fitted = run("estimate", "t.csv", "--count", "goals", "--method", "gamma", "--save", "rule.json", *named)
+    for done in (fitted, run("apply", "rule.json", "t.csv", "--label", "name")):
+        assert done.returncode == 0, done.stderr
+        assert [(row["id"], row["name"], row["goals"]) for row in rows(done.stdout)] == [
+            ("ov01", "Alex", "8"),
+            ("cr01", "Sid", "2"),
+        ]
+    drawn = ("--map", "m.geojson", "--key", "fips", "-o", "t.html")
+    done = run("report", "t.csv", "--count", "goals", "--method", "gamma", *named, *drawn)
+    assert done.returncode == 0, done.stderr
+    assert ">Alex</text>" in (tmp_path / "t.html").read_text()
+    refused = run("estimate", "t.csv", "--count", "goals", "--unit", "id", "--label", "nickname")
+    assert "no column 'nickname' to name units by: choose among id, name, fips, goals" in refused.stderr
+
+
 @pytest.mark.parametrize("taken", ["league.csv", "out.csv", "./league.csv"])
 def test_a_fit_replaces_neither_the_table_nor_its_answers(league: Path, taken: str) -> None:
     before = league.read_bytes()

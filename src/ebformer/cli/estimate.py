@@ -75,7 +75,8 @@ def command(
         if os.path.realpath(save) in [os.path.realpath(other) for other in (file, output) if other is not None]:
             raise InputError(f"cannot write the fit to {save}, which is a table of this command: name another file")
     with open_table(file, output or "-") as opened:
-        columns, watch = named.found_in(opened, wanted.future), options.watch(opened)
+        columns = options.keeping(named.found_in(opened, wanted.future), opened, label)
+        watch = options.watch(opened)
         estimator = method_for(columns.channel, chosen)
         shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool, near)
         # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
@@ -90,7 +91,7 @@ def command(
             *[f"model check: {sentence}" for sentence in shrunken.model_check],
         ]
         try:
-            deliver(opened, shrunken, output, options.found_label(label, columns, opened))
+            deliver(opened, shrunken, output, label)
         except BrokenPipeError:  # `| head` has seen enough of the rows; the fit is still wanted
             if save is not None:
                 shrunken.fit.save(save)

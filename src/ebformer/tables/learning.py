@@ -39,7 +39,7 @@ def fit_table(
         raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
     # What is to be predicted, and from what, is asked anew of each table.
     columns = replace(named or observations.columns, future=None, history=None, expected=None, unseen=None)
-    columns = replace(columns, added_up=None)
+    columns = replace(columns, added_up=None, carried=())
     if expectation is not None and columns.channel.name == "binomial":
         if pool or neighbours is not None:
             raise InputError("proportions with covariates are not pooled: name the group as a covariate instead")
