@@ -41,8 +41,8 @@ class Shrunken:
     observations: Observations
     wanted: Wanted
     checks: Checks
-    """Those of all groups; none where a saved fit answered, which is not checked on new rows, and of proportions with
-    covariates."""
+    """Those of all groups; none where a saved fit answered, which is not checked on new rows, and of proportions
+    around what covariates let expect."""
     remarks: list[str]
     answers: Mapping[str, NDArray[Any]]
     """The new columns by name, one entry per distinct observation: the usable ones first, then the others."""
