@@ -174,6 +174,33 @@ def test_missing_rows_can_be_kept() -> None:
     assert "kept without answers: 3 rows with a missing entry" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (("estimate", "gap.csv", "--count", "n"), '(--missing keep, in Python missing="keep")'),
+        (("apply", "rule.json", "gap.csv", "--strict"), "(without --strict, in Python strict=False)"),
+        (("signals", "gap.csv", "--row", "a", "--column", "b", "--count", "n"), "fill it in, or drop the row"),
+        (
+            ("drift", "gap.csv", "--unit", "a", "--look", "b", "--before", "n", "-o", "drift.json"),
+            "fill it in, or drop the row",
+        ),
+    ],
+)
+def test_what_is_advised_about_a_missing_entry_can_be_done(
+    tmp_path: Path, arguments: tuple[str, ...], advice: str
+) -> None:
+    (tmp_path / "whole.csv").write_text("a,b,n\nx,1,3\ny,2,5\n")
+    (tmp_path / "gap.csv").write_text("a,b,n\nx,1,3\ny,2,\n")
+    fit = ("--count", "n", "--method", "gamma", "--save", "rule.json")
+    assert ebformer("estimate", "whole.csv", *fit, folder=tmp_path).returncode == 0
+    refused = ebformer(*arguments, folder=tmp_path)
+    assert refused.returncode == 1
+    assert "row 2: n is missing: " in refused.stderr
+    assert refused.stderr.endswith(f"{advice}\n")
+    allowed = ebformer(arguments[0], "--help").stdout
+    assert all(option in allowed for option in re.findall("--[a-z]+", advice))
+
+
 def test_nobody_leaves_out_missing_rows_unsaid(tmp_path: Path) -> None:
     table, page = "team,goals\na,1\nb,NA\nc,3\nd,0\n", tmp_path / "r.html"
     told = ebformer("compare", "-", "--missing", "keep", "--methods", "mle,gamma", given=table)

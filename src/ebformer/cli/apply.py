@@ -59,7 +59,7 @@ def command(
     fit = Fit.load(rule)
     with open_table(file, output or "-") as opened:
         columns = options.keeping(named.or_those_of(fit.columns).found_in(opened, wanted.future), opened, label)
-        missing: Missing = "error" if strict else "explain"
+        missing: Missing = "strict" if strict else "explain"
         shrunken = shrink_table(opened.table, columns, fit, wanted, missing, options.watch(opened))
         deliver(opened, shrunken, output, label)
     grown = with_units(fit, shrunken.observations) if update else None

@@ -19,9 +19,12 @@ from ebformer.errors import InputError
 Role = Literal["x", "known", "future", "history", "expected", "unseen", "group"]
 """What a column may hold: the observation, what is known about how it was made and about the next one, the number of
 the unit's history, what its covariates let expect and which of them a fit cannot read, the name of its group."""
-Missing = Literal["error", "keep", "explain"]
+Missing = Literal["error", "keep", "explain", "strict", "whole"]
 """What becomes of rows that cannot be used: an error, or rows without answers; `keep` allows for missing entries only,
-`explain` for all, and adds a column that says why."""
+`explain` for all, and adds a column that says why. The rest are errors with other advice, where a saved fit is `strict`
+about its rows and where a table must be `whole`."""
+ERRORS: tuple[Missing, ...] = ("error", "strict", "whole")
+"""Those that refuse every row that cannot be used."""
 NO_ROWS = "the table has no rows: give at least one unit"
 
 

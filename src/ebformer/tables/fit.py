@@ -287,7 +287,7 @@ class Fit:
         from ebformer.tables.frames import source_of
         from ebformer.tables.shrink import shrink_table
 
-        missing: Missing = "error" if strict else "explain"
+        missing: Missing = "strict" if strict else "explain"
         return shrink_table(source_of(frame), self.columns, self, Wanted(**wanted), missing).rows
 
     def updated(self, frame: Any) -> Fit:

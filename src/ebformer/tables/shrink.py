@@ -16,7 +16,7 @@ from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import Checks, check_fit, departures, verdict
-from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
+from ebformer.tables.columns import ERRORS, Columns, Missing, check_nothing_overwritten
 from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import NOTE, Fit
 from ebformer.tables.histories import Histories, last_looks
@@ -138,7 +138,7 @@ def shrink_table(
         explained = missing == "explain"
         if fit is method and not explained and (new := fit.unknown(observations)):
             raise fit.about_unknown(new)
-        if missing == "error" and bool(fit.unanswered(observations).any()):
+        if missing in ERRORS and bool(fit.unanswered(observations).any()):
             raise InputError(
                 f"there are rows of {columns.known} 0, of which nothing was seen, and the method has no prior to "
                 f"answer from: leave them out, or use a method that has one, such as {columns.channel.conjugate}"
