@@ -130,6 +130,20 @@ def test_units_that_are_added_up_keep_their_label(tmp_path: Path) -> None:
     assert "no column 'nickname' to name units by: choose among id, name, fips, goals" in refused.stderr
 
 
+@pytest.mark.parametrize("bar", ["0.3", "100"])
+def test_the_length_of_a_list_is_said(league: Path, bar: str) -> None:
+    with league.open("a") as file:
+        file.write("nobody,wing,,3,0.1\n")
+    asked, run = ("--above", bar, "--fdr", "0.2"), partial(ebformer, folder=league.parent)
+    named = ("--count", "goals", "--exposure", "games", "--method", "gamma", "--missing", "keep")
+    done = run("estimate", "league.csv", *named, "--save", "rule.json", *asked)
+    for ended in (done, run("apply", "rule.json", "league.csv", *asked)):
+        assert ended.returncode == 0, ended.stderr
+        chosen = sum(row["selected"].lower() == "true" for row in rows(ended.stdout))
+        assert (chosen > 0) == (bar == "0.3")
+        assert f"ebformer: {chosen} of 600 rows {'is' if chosen == 1 else 'are'} selected\n" in ended.stderr
+
+
 @pytest.mark.parametrize("taken", ["league.csv", "out.csv", "./league.csv"])
 def test_a_fit_replaces_neither_the_table_nor_its_answers(league: Path, taken: str) -> None:
     before = league.read_bytes()

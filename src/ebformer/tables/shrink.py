@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
+from ebformer.plural import counted
 from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import Checks, check_fit, departures, verdict
 from ebformer.tables.columns import ERRORS, Columns, Missing, check_nothing_overwritten
@@ -61,7 +62,16 @@ class Shrunken:
         moved = [] if self.learnt is None else self.learnt.sentences(channel)
         asked = self.fit.asked_for(settled)
         told = [answer.sentence(settled, channel) for answer in asked if not answer.in_theta]
-        return moved + told + about_null(self.fit, self.observations, settled)
+        return moved + told + self._selection + about_null(self.fit, self.observations, settled)
+
+    @property
+    def _selection(self) -> list[str]:
+        """How long the list of those selected is, where one was asked for."""
+        if "selected" not in self.answers:
+            return []
+        rows = self.observations.keys.rows
+        chosen = int(rows @ self.answers["selected"][: rows.size].astype(np.int64))
+        return [f"{chosen:,} of {counted(int(rows.sum()), 'row')} {'is' if chosen == 1 else 'are'} selected"]
 
     @property
     def model_check(self) -> list[str]:
