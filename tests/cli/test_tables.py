@@ -543,6 +543,19 @@ def test_a_first_look_on_a_terminal(league: Path) -> None:
     assert "write all of them with -o" in text
 
 
+def test_fractions_have_few_digits_on_a_terminal_and_all_in_the_file(tmp_path: Path) -> None:
+    years = ["0.7342465753424657", "0.250", "12.000000000000123"]
+    names = ["1.2345678901234", "b", "c"]  # text, of which one looks like a number
+    lines = [f"{name},{x},{t}" for name, x, t in zip(names, (3, 0, 7), years, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["name,claims,years", *lines, ""]))
+    arguments = ("estimate", tmp_path / "t.csv", "--count", "claims", "--exposure", "years", "--method", "gamma")
+    text = on_a_terminal(*arguments)
+    drawn = [line.split()[:3] for line in text.splitlines()]
+    for expected in (["1.2345678901234", "3", "0.734247"], ["b", "0", "0.250"], ["c", "7", "12"]):
+        assert expected in drawn
+    assert [row["years"] for row in rows(ebformer(*arguments).stdout)] == years
+
+
 @pytest.mark.parametrize(
     ("asked", "column"),
     [(("--top", "5"), "expected_rank"), (("--above", "0.3"), "p_above"), (("--null", "0.1"), "lfsr")],

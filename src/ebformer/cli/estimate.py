@@ -118,6 +118,7 @@ def deliver(file: TableFile, shrunken: Shrunken, output: str | None, label: str 
 
 def _first_look(file: TableFile, shrunken: Shrunken, label: str | None) -> None:
     """The first rows, or those that lead; of a wide table, the columns that matter: names, what was seen, answers."""
+    from ebformer.report.cells import is_number, to_six_digits
     from ebformer.report.labels import label_column
     from ebformer.tables.answers import LEADING
 
@@ -133,5 +134,9 @@ def _first_look(file: TableFile, shrunken: Shrunken, label: str | None) -> None:
     titles = dict(zip(rows.columns, file.titles(rows.columns), strict=True))
     which = f"the first {SHOWN} rows" if by is None else f"the first {SHOWN} rows by {by}"
     more = f"{which}; write all of them with -o out.csv" if len(first) > SHOWN else None
-    shown = [{titles[name]: entry for name, entry in row.items()} for row in first[:SHOWN]]
+    numbers = {name for name in rows.columns if name != called and all(is_number(row[name]) for row in first[:SHOWN])}
+    shown = [
+        {titles[name]: to_six_digits(entry) if name in numbers else entry for name, entry in row.items()}
+        for row in first[:SHOWN]
+    ]
     terminal.show_rows(shown, more, [titles[name] for name in matter])
