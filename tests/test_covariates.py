@@ -87,14 +87,34 @@ def test_shuffled_targets_show_no_gain(channel, regression) -> None:
     assert 0.97 < np.mean(ratios) < 1.1
 
 
-@pytest.mark.parametrize("channel", ["poisson", "normal"])
-def test_covariates_that_tell_nothing_change_nothing(channel) -> None:
+@pytest.mark.parametrize("asked", [{}, {"null": 0.5, "fdr": 0.2}, {"above": "1.2x", "top": 5, "group": "team"}])
+@pytest.mark.parametrize("channel", WORDS)
+def test_covariates_that_tell_nothing_change_nothing(channel, asked, tmp_path) -> None:
     frame, _ = world(channel, 80)
-    told = shrunken(frame.with_columns(same=pl.lit("all")), channel, covariates=["same"])
-    plain = shrunken(frame, channel)
+    above = pl.col("x") + (2.0 if channel == "normal" else 0.0)  # a multiple of a mean below 0 is none
+    frame = frame.with_columns(above, same=pl.lit("all"))
+    told, plain = shrunken(frame, channel, covariates=["same"], **asked), shrunken(frame, channel, **asked)
     assert told["expected"].n_unique() == 1
-    answers = ["estimate", "lower", "upper"]
-    np.testing.assert_allclose(told.select(answers), plain.select(answers), rtol=1e-6, atol=1e-6)
+    assert told.drop("expected").equals(plain)
+    wanted = {name: value for name, value in asked.items() if name != "group"}
+    fits = [eb.fit(frame, **WORDS[channel], group=asked.get("group"), covariates=names) for names in (["same"], None)]
+    fits[0].save(tmp_path / "fit.json")
+    for fit in (fits[0], eb.load_fit(tmp_path / "fit.json")):
+        again = fit.apply(frame, **wanted)
+        assert again["expected"].equals(told["expected"])
+        assert again.drop("expected").equals(fits[1].apply(frame, **wanted))
+
+
+def test_a_fit_of_an_earlier_version_is_one_of_deviations(tmp_path) -> None:
+    """It does not say whether covariates move its priors: then they do."""
+    frame, _ = world("normal", 80)
+    fit = eb.fit(frame, **WORDS["normal"], covariates=["age"], regression="linear")
+    assert fit.moves
+    fit.save(tmp_path / "fit.json")
+    saved = json.loads((tmp_path / "fit.json").read_text())
+    del saved["expectation"]["moves"]
+    (tmp_path / "older.json").write_text(json.dumps(saved))
+    assert eb.load_fit(tmp_path / "older.json").apply(frame).equals(fit.apply(frame))
 
 
 def test_no_unit_tells_about_its_own_expectation() -> None:

@@ -174,7 +174,7 @@ def test_a_method_that_has_no_room_for_zeros_says_so() -> None:
 )
 def test_what_leaves_no_room_for_zeros_is_named(known: dict[str, object], mover: str) -> None:
     x, se = some_zeros()
-    table = polars.DataFrame({"x": x, "se": se, "side": np.arange(x.size) % 2, "unit": np.arange(x.size)})
+    table = polars.DataFrame({"x": x, "se": se, "side": x > 3.0, "unit": np.arange(x.size)})
     looks = polars.concat([table.with_columns(year=polars.lit(year)) for year in (1, 2)])
     asked = {"effect": "x", "se": "se", **known, "null": 0}
     with pytest.warns(eb.ModelWarning, match=rf"seem to be exactly 0, and with {mover} none is.*leave them out"):

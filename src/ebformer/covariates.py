@@ -65,7 +65,8 @@ class Expectation:
 
     `explained` is the share of the spread of theta that the expectations of units which a regression has not seen
     account for; None where there is no spread to explain. `importance` is each covariate's part of what they tell
-    together: how much worse unseen units are predicted when it is permuted. `mean` is that of all units together.
+    together: how much worse unseen units are predicted when it is permuted. `mean` is that of all units together. Where
+    covariates tell nothing, the same is expected of everybody, and no prior `moves`: rules are those without them.
     """
 
     encoding: Encoding
@@ -74,10 +75,16 @@ class Expectation:
     mean: float
     explained: float | None
     importance: Mapping[str, float]
+    moves: bool = True
+    """Whether rules are of deviations from what is expected."""
 
     def of(self, channel: Channel, columns: Mapping[str, NDArray[Any]]) -> Floats:
         """The expected theta [n] of units with these covariates, by the mean of the regressions of all folds."""
         return rounded(channel, self.regression.eta(self.encoding.numbers(columns)), self.step)
+
+    def of_everybody(self, channel: Channel, n: int) -> Floats:
+        """The same for n units of which nothing is known, where covariates tell none apart."""
+        return rounded(channel, np.full(n, self.regression.start), self.step)
 
     def __str__(self) -> str:
         told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in self.importance.items())
@@ -99,6 +106,7 @@ class Expectation:
             "mean": self.mean,
             "explained": self.explained,
             "importance": dict(self.importance),
+            "moves": self.moves,
         }
 
     @classmethod
@@ -112,7 +120,10 @@ class Expectation:
             raise ValueError("covariates without their kinds")
         importance = {str(name): float(share) for name, share in found["importance"].items()}
         share = None if explained is None else float(explained)
-        return cls(encoding, regression, float(found["step"]), float(found["mean"]), share, importance)
+        moves = found.get("moves", True) is not False  # those of earlier versions all do
+        if not moves and regression.parts:
+            raise ValueError("the same expected of everybody, by covariates")
+        return cls(encoding, regression, float(found["step"]), float(found["mean"]), share, importance, moves)
 
 
 def rounded(channel: Channel, eta: Floats, step: float) -> Floats:
@@ -172,9 +183,8 @@ def cross_fit(
     after = spread(channel, x, known, expected, units * weight**2)
     explained = float(np.clip(1.0 - after / before, 0.0, 1.0)) if before > 0 and importance else None
     of_all = Blend.mean(regressions)
-    learnt = Expectation(
-        encoding, of_all, step, channel.pooled(x, known, units.astype(np.float64)), explained, importance
-    )
+    mean = channel.pooled(x, known, units.astype(np.float64))
+    learnt = Expectation(encoding, of_all, step, mean, explained, importance, moves=bool(importance))
     answer = np.empty(seen.size)
     answer[seen] = expected[which]
     answer[~seen] = rounded(channel, of_all.eta(z_all[~seen]), step)

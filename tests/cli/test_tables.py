@@ -108,6 +108,42 @@ def test_estimate_save_and_apply_from_file_to_file(league: Path) -> None:
     assert all(float(row["lower"]) <= float(row["upper"]) for row in before)
 
 
+def test_units_that_are_added_up_keep_their_label(tmp_path: Path) -> None:
+    """In the table, when a saved fit scores it and in a report; a map may go by such a column, too."""
+    (tmp_path / "t.csv").write_text("id,name,fips,goals\nov01,Alex,01,3\ncr01,Sid,02,2\nov01,Alex,01,5\n")
+    shape = '"geometry": {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [0, 1], [0, 0]]]}, "properties": {}'
+    areas = ", ".join(f'{{"id": "{fips}", {shape}}}' for fips in ("01", "02"))
+    (tmp_path / "m.geojson").write_text(f'{{"type": "FeatureCollection", "features": [{areas}]}}')
+    named, run = ("--unit", "id", "--label", "name"), partial(ebformer, folder=tmp_path)
+    fitted = run("estimate", "t.csv", "--count", "goals", "--method", "gamma", "--save", "rule.json", *named)
+    for done in (fitted, run("apply", "rule.json", "t.csv", "--label", "name")):
+        assert done.returncode == 0, done.stderr
+        assert [(row["id"], row["name"], row["goals"]) for row in rows(done.stdout)] == [
+            ("ov01", "Alex", "8"),
+            ("cr01", "Sid", "2"),
+        ]
+    drawn = ("--map", "m.geojson", "--key", "fips", "-o", "t.html")
+    done = run("report", "t.csv", "--count", "goals", "--method", "gamma", *named, *drawn)
+    assert done.returncode == 0, done.stderr
+    assert ">Alex</text>" in (tmp_path / "t.html").read_text()
+    refused = run("estimate", "t.csv", "--count", "goals", "--unit", "id", "--label", "nickname")
+    assert "no column 'nickname' to name units by: choose among id, name, fips, goals" in refused.stderr
+
+
+@pytest.mark.parametrize("bar", ["0.3", "100"])
+def test_the_length_of_a_list_is_said(league: Path, bar: str) -> None:
+    with league.open("a") as file:
+        file.write("nobody,wing,,3,0.1\n")
+    asked, run = ("--above", bar, "--fdr", "0.2"), partial(ebformer, folder=league.parent)
+    named = ("--count", "goals", "--exposure", "games", "--method", "gamma", "--missing", "keep")
+    done = run("estimate", "league.csv", *named, "--save", "rule.json", *asked)
+    for ended in (done, run("apply", "rule.json", "league.csv", *asked)):
+        assert ended.returncode == 0, ended.stderr
+        chosen = sum(row["selected"].lower() == "true" for row in rows(ended.stdout))
+        assert (chosen > 0) == (bar == "0.3")
+        assert f"ebformer: {chosen} of 600 rows {'is' if chosen == 1 else 'are'} selected\n" in ended.stderr
+
+
 @pytest.mark.parametrize("taken", ["league.csv", "out.csv", "./league.csv"])
 def test_a_fit_replaces_neither_the_table_nor_its_answers(league: Path, taken: str) -> None:
     before = league.read_bytes()
@@ -150,6 +186,33 @@ def test_missing_rows_can_be_kept() -> None:
     assert done.returncode == 0
     assert [row["estimate"] == "" for row in rows(done.stdout)] == [False, True, False, True, True]
     assert "kept without answers: 3 rows with a missing entry" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (("estimate", "gap.csv", "--count", "n"), '(--missing keep, in Python missing="keep")'),
+        (("apply", "rule.json", "gap.csv", "--strict"), "(without --strict, in Python strict=False)"),
+        (("signals", "gap.csv", "--row", "a", "--column", "b", "--count", "n"), "fill it in, or drop the row"),
+        (
+            ("drift", "gap.csv", "--unit", "a", "--look", "b", "--before", "n", "-o", "drift.json"),
+            "fill it in, or drop the row",
+        ),
+    ],
+)
+def test_what_is_advised_about_a_missing_entry_can_be_done(
+    tmp_path: Path, arguments: tuple[str, ...], advice: str
+) -> None:
+    (tmp_path / "whole.csv").write_text("a,b,n\nx,1,3\ny,2,5\n")
+    (tmp_path / "gap.csv").write_text("a,b,n\nx,1,3\ny,2,\n")
+    fit = ("--count", "n", "--method", "gamma", "--save", "rule.json")
+    assert ebformer("estimate", "whole.csv", *fit, folder=tmp_path).returncode == 0
+    refused = ebformer(*arguments, folder=tmp_path)
+    assert refused.returncode == 1
+    assert "row 2: n is missing: " in refused.stderr
+    assert refused.stderr.endswith(f"{advice}\n")
+    allowed = ebformer(arguments[0], "--help").stdout
+    assert all(option in allowed for option in re.findall("--[a-z]+", advice))
 
 
 def test_nobody_leaves_out_missing_rows_unsaid(tmp_path: Path) -> None:
@@ -478,6 +541,19 @@ def test_a_first_look_on_a_terminal(league: Path) -> None:
     assert len([one.end() for one in found if one]) == 2
     assert len({one.end() for one in found if one}) == 1
     assert "write all of them with -o" in text
+
+
+def test_fractions_have_few_digits_on_a_terminal_and_all_in_the_file(tmp_path: Path) -> None:
+    years = ["0.7342465753424657", "0.250", "12.000000000000123"]
+    names = ["1.2345678901234", "b", "c"]  # text, of which one looks like a number
+    lines = [f"{name},{x},{t}" for name, x, t in zip(names, (3, 0, 7), years, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["name,claims,years", *lines, ""]))
+    arguments = ("estimate", tmp_path / "t.csv", "--count", "claims", "--exposure", "years", "--method", "gamma")
+    text = on_a_terminal(*arguments)
+    drawn = [line.split()[:3] for line in text.splitlines()]
+    for expected in (["1.2345678901234", "3", "0.734247"], ["b", "0", "0.250"], ["c", "7", "12"]):
+        assert expected in drawn
+    assert [row["years"] for row in rows(ebformer(*arguments).stdout)] == years
 
 
 @pytest.mark.parametrize(

@@ -379,6 +379,24 @@ def test_a_next_period_as_long_as_this_one_leaves_its_exposure_added_up(home: st
 
 
 @pytest.mark.parametrize("home", HOMES)
+def test_units_keep_their_label_and_answers(home: str) -> None:
+    """Of names that differ, or are missing in some rows, the first one that there is; no answer hangs on it."""
+    days = {"item": ["b", "a", "b", "a", "c"], "clicks": [4, 0, 2, 5, 1], "name": ["Bo", None, "Bob", "Ann", None]}
+    asked: dict[str, Any] = {"count": "clicks", "unit": "item", "method": "gamma"}
+    named = units_as_polars(shrink(HOMES[home](days), **asked, label="name"))
+    assert named.columns[:4] == ["item", "name", "clicks", "exposure"]
+    assert [entry or None for entry in named["name"].to_list()] == ["Ann", "Bo", None]
+    assert named.drop("name").equals(units_as_polars(shrink(HOMES[home](days), **asked)))
+    for label in ("item", "clicks"):  # which units have anyway
+        assert units_as_polars(shrink(HOMES[home](days), **asked, label=label)).equals(named.drop("name"))
+    called = {("exposure" if name == "name" else name): entries for name, entries in days.items()}
+    found = units_as_polars(shrink(HOMES[home](called), **asked, label="exposure"))
+    assert found.columns[:4] == ["item", "exposure", "clicks", "total_exposure"]
+    with pytest.raises(InputError, match=r"there is no column 'nome' \(did you mean 'name'\?\)"):
+        shrink(HOMES[home](days), **asked, label="nome")
+
+
+@pytest.mark.parametrize("home", HOMES)
 def test_units_may_be_groups(home: str) -> None:
     days = {"item": ["a", "b", "a", "c", "b"], "clicks": [4, 0, 2, 5, 1]}
     found = units_as_polars(shrink(HOMES[home](days), "clicks", unit="item", group="item", method="mle"))

@@ -135,6 +135,24 @@ def test_what_cannot_be_looks_is_named() -> None:
     assert len(eb.shrink(frame, **ASKED)) == 2  # one look has no history
 
 
+@pytest.mark.parametrize(
+    "home", [pl.DataFrame, pd.DataFrame, lambda table: duckdb.from_arrow(pl.DataFrame(table).to_arrow())]
+)
+def test_units_are_called_as_in_the_last_look(home: Callable[[Any], Any]) -> None:
+    table, _ = league(20, 2)
+    names = [f"{player} of {season}" for player, season in zip(table["player"], table["season"], strict=True)]
+    named = table.with_columns(name=pl.Series(names))
+    found, plain = (
+        eb.shrink(home(each.to_dict(as_series=False)), **ASKED, **more, drift=DRIFT)
+        for each, more in ((named, {"label": "name"}), (table, {}))
+    )
+    found, plain = (
+        each.pl() if isinstance(each, duckdb.DuckDBPyRelation) else pl.DataFrame(each) for each in (found, plain)
+    )
+    assert found["name"].to_list() == [f"{player} of 2011" for player in found["player"]]
+    assert found.drop("name").equals(plain)
+
+
 def test_a_unit_keeps_its_history_when_it_changes_groups() -> None:
     """With one prior for all, clubs change nothing: not for those who changed between looks, nor within one."""
     table, _ = league(60, 3, seen=0.8)

@@ -84,6 +84,15 @@ def test_trials_and_effects_agree_too(spark: Any, monkeypatch: pytest.MonkeyPatc
         pd.testing.assert_frame_equal(far, shrink(table, **words), check_dtype=False, rtol=1e-8)
 
 
+def test_units_keep_their_label(spark: Any) -> None:
+    table = a_table(60).assign(
+        id=lambda rows: rows["id"] // 3, **{"the region": lambda rows: rows["id"].map("r{}".format)}
+    )
+    asked: dict[str, Any] = {"unit": "id", "label": "the region", "method": "gamma"}
+    far, near = collected(shrink(on_cluster(spark, table), "claims", **asked)), shrink(table, "claims", **asked)
+    pd.testing.assert_frame_equal(far, near.reset_index(drop=True), check_dtype=False, rtol=1e-8)
+
+
 def test_rows_without_an_answer_are_explained(spark: Any) -> None:
     frame = on_cluster(spark, a_table(50)).selectExpr("id", "if(id = 7, null, if(id = 8, -1, claims)) AS claims")
     kept = collected(shrink(frame, "claims", method="gamma", missing="explain", future=2.0))

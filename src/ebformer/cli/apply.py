@@ -22,8 +22,16 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Stop with an error at a row that cannot be answered, or of a new group.")
 @click.option("--update", is_flag=True, help="Then fit again with these rows too, which must be new units, into RULE.")
 @options.answers
+@options.label
 def command(
-    rule: str, file: str, named: options.NamedColumns, strict: bool, update: bool, wanted: Wanted, output: str | None
+    rule: str,
+    file: str,
+    named: options.NamedColumns,
+    strict: bool,
+    update: bool,
+    wanted: Wanted,
+    output: str | None,
+    label: str | None,
 ) -> None:
     """Score the rows of FILE with RULE, a fit that `ebformer estimate --save` kept.
 
@@ -50,10 +58,10 @@ def command(
     check_input(rule)
     fit = Fit.load(rule)
     with open_table(file, output or "-") as opened:
-        columns = named.or_those_of(fit.columns).found_in(opened, wanted.future)
-        missing: Missing = "error" if strict else "explain"
+        columns = options.keeping(named.or_those_of(fit.columns).found_in(opened, wanted.future), opened, label)
+        missing: Missing = "strict" if strict else "explain"
         shrunken = shrink_table(opened.table, columns, fit, wanted, missing, options.watch(opened))
-        deliver(opened, shrunken, output, None)
+        deliver(opened, shrunken, output, label)
     grown = with_units(fit, shrunken.observations) if update else None
     if grown is not None:
         grown.save(rule)

@@ -127,7 +127,7 @@ def _in_a_row(history: str, seen: str, known: Mapping[str, str | None], unit: st
     with open_table(history) as opened:
         told: dict[str, Any] = {"effect" if "se" in known else "count": seen, **known, "unit": unit, "look": look}
         columns = options.NamedColumns(**told).found_in(opened)
-        check_rows(opened.table, columns, "error")
+        check_rows(opened.table, columns, "whole")
         pairs = last_looks(opened.table, columns)[2].pairs
     if not pairs:
         raise InputError("no unit was seen in two looks in a row: there is nothing to learn from")

@@ -75,7 +75,8 @@ def command(
         if os.path.realpath(save) in [os.path.realpath(other) for other in (file, output) if other is not None]:
             raise InputError(f"cannot write the fit to {save}, which is a table of this command: name another file")
     with open_table(file, output or "-") as opened:
-        columns, watch = named.found_in(opened, wanted.future), options.watch(opened)
+        columns = options.keeping(named.found_in(opened, wanted.future), opened, label)
+        watch = options.watch(opened)
         estimator = method_for(columns.channel, chosen)
         shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool, near)
         # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
@@ -90,7 +91,7 @@ def command(
             *[f"model check: {sentence}" for sentence in shrunken.model_check],
         ]
         try:
-            deliver(opened, shrunken, output, options.found_label(label, columns, opened))
+            deliver(opened, shrunken, output, label)
         except BrokenPipeError:  # `| head` has seen enough of the rows; the fit is still wanted
             if save is not None:
                 shrunken.fit.save(save)
@@ -117,6 +118,7 @@ def deliver(file: TableFile, shrunken: Shrunken, output: str | None, label: str 
 
 def _first_look(file: TableFile, shrunken: Shrunken, label: str | None) -> None:
     """The first rows, or those that lead; of a wide table, the columns that matter: names, what was seen, answers."""
+    from ebformer.report.cells import is_number, to_six_digits
     from ebformer.report.labels import label_column
     from ebformer.tables.answers import LEADING
 
@@ -132,5 +134,9 @@ def _first_look(file: TableFile, shrunken: Shrunken, label: str | None) -> None:
     titles = dict(zip(rows.columns, file.titles(rows.columns), strict=True))
     which = f"the first {SHOWN} rows" if by is None else f"the first {SHOWN} rows by {by}"
     more = f"{which}; write all of them with -o out.csv" if len(first) > SHOWN else None
-    shown = [{titles[name]: entry for name, entry in row.items()} for row in first[:SHOWN]]
+    numbers = {name for name in rows.columns if name != called and all(is_number(row[name]) for row in first[:SHOWN])}
+    shown = [
+        {titles[name]: to_six_digits(entry) if name in numbers else entry for name, entry in row.items()}
+        for row in first[:SHOWN]
+    ]
     terminal.show_rows(shown, more, [titles[name] for name in matter])

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -300,20 +300,23 @@ answers = _options(
 """The same questions, and --output."""
 
 
-label = click.option("--label", metavar="COLUMN", help="The column that names the units.  [default: the likeliest one]")
+label = click.option(
+    "--label",
+    metavar="COLUMN",
+    help="The column that names the units; with --unit they keep it.  [default: the likeliest one]",
+)
 """--label."""
 
 
-def found_label(label: str | None, columns: Columns, file: TableFile) -> str | None:
-    """The column that names units, or an `InputError` where the table has none of this name."""
+def keeping(columns: Columns, file: TableFile, *labels: str | None) -> Columns:
+    """The columns, with those that name units carried along; an `InputError` where the table has none of this name."""
     from ebformer.errors import InputError
 
-    names = file.table.names if columns.unit is None else [columns.unit, columns.group]
-    if label is not None and label not in names:
-        raise InputError(
-            f"there is no column {label!r} to name units by: choose among {', '.join(filter(None, names))}"
-        )
-    return label
+    names, carried = file.table.names, tuple(name for name in labels if name is not None)
+    for name in carried:
+        if name not in names:
+            raise InputError(f"there is no column {name!r} to name units by: choose among {', '.join(names)}")
+    return replace(columns, carried=carried)
 
 
 def pairs_in(path: str | None) -> list[tuple[str, str]] | None:

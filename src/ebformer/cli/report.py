@@ -73,9 +73,8 @@ def command(
         raise InputError("a map needs both --map, a GeoJSON file, and --key, the column that names its areas")
     drawn = None if areas is None or key is None else Areas.read(areas, key)
     with open_table(file) as opened:
-        columns, watch = named.found_in(opened), options.watch(opened)
+        columns, watch = options.keeping(named.found_in(opened), opened, label, key), options.watch(opened)
         estimator = method_for(columns.channel, chosen)
-        options.found_label(key, columns, opened)
         shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool, near)
         with watch("Comparing methods"):
             names = ["mle", columns.channel.conjugate or "npmle-em", "npmle"]
@@ -85,7 +84,7 @@ def command(
                 with suppress(InputError):  # one unit, or none whose observation can be split: nothing to compare
                     scores = compare(some_units(shrunken.observations.tally(), rng), rivals, rng)
         with watch("Writing the report"):
-            page = table_page(file, shrunken, scores, options.found_label(label, columns, opened), drawn)
+            page = table_page(file, shrunken, scores, label, drawn)
             page.write(output)
     options.say_missing(shrunken.observations.missing, "kept without answers")
     options.say(f"wrote {output}: open it in a browser")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from ebformer.tables.entries import means_missing
+
+FRACTION = re.compile(r"[-+]?(\d*\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 
 def cell(entry: object) -> str:
@@ -16,6 +20,20 @@ def cell(entry: object) -> str:
     if isinstance(entry, float) and 1e4 <= abs(entry) < 1e16:
         return f"{entry:.0f}"
     return f"{entry:.4g}" if isinstance(entry, float) else str(entry)
+
+
+def to_six_digits(entry: object) -> object:
+    """An entry of a text file as it stands, but a fraction to six digits: more say nothing to those who look at it.
+
+    >>> [to_six_digits(entry) for entry in ("0.7342465753424657", "0.250", "1021.123456", "20261118123456", "Ann", 3)]
+    ['0.734247', '0.250', '1021.12', '20261118123456', 'Ann', 3]
+    """
+    if not isinstance(entry, str) or not (found := FRACTION.fullmatch(entry.strip())):
+        return entry
+    if len(found[1].replace(".", "").lstrip("0")) <= 6:
+        return entry
+    value = float(entry)
+    return cell(value) if abs(value) >= 1e6 else f"{value:.6g}"
 
 
 def sentence(told: str) -> str:

@@ -19,9 +19,12 @@ from ebformer.errors import InputError
 Role = Literal["x", "known", "future", "history", "expected", "unseen", "group"]
 """What a column may hold: the observation, what is known about how it was made and about the next one, the number of
 the unit's history, what its covariates let expect and which of them a fit cannot read, the name of its group."""
-Missing = Literal["error", "keep", "explain"]
+Missing = Literal["error", "keep", "explain", "strict", "whole"]
 """What becomes of rows that cannot be used: an error, or rows without answers; `keep` allows for missing entries only,
-`explain` for all, and adds a column that says why."""
+`explain` for all, and adds a column that says why. The rest are errors with other advice, where a saved fit is `strict`
+about its rows and where a table must be `whole`."""
+ERRORS: tuple[Missing, ...] = ("error", "strict", "whole")
+"""Those that refuse every row that cannot be used."""
 NO_ROWS = "the table has no rows: give at least one unit"
 
 
@@ -32,9 +35,10 @@ class Columns:
     `known` is a column, one number for all rows, or None for the channel's usual one. `unit` names those whose rows are
     to be added up, and `added_up` those whose rows were; `future` is what will be known of their next observation. With
     `look` the rows of a unit are looks at it, one after the other; `history` then numbers what was seen before the last
-    (`tables.histories`). `covariates` tell about theta beside the observation; `expected` then says what, and `unseen`
-    which a fit cannot read (`tables.expected`). The rest of `tables` speaks of roles, and asks here what is known of
-    them.
+    (`tables.histories`). `carried` are columns that units keep when their rows are added up, such as a name: the first
+    entry that there is, of the last look where there are several. `covariates` tell about theta beside the observation;
+    `expected` then says what, and `unseen` which a fit cannot read (`tables.expected`). The rest of `tables` speaks of
+    roles, and asks here what is known of them.
 
     >>> Columns("goals", "games").found_in(["name", "goals", "game"])
     Traceback (most recent call last):
@@ -54,6 +58,7 @@ class Columns:
     expected: str | None = None
     unseen: str | None = None
     added_up: str | None = None
+    carried: tuple[str, ...] = ()
 
     @staticmethod
     def named(
@@ -126,7 +131,7 @@ class Columns:
         """These columns, or an `InputError` that names the nearest ones."""
         known = None if isinstance(self.known, float) else self.known
         told = () if self.covariates is None else self.covariates.names
-        others = (known, self.group, self.unit, self.look, self.future, *told)
+        others = (known, self.group, self.unit, self.look, self.future, *told, *self.carried)
         for name in (self.x, *(other for other in others if other is not None)):
             if isinstance(name, list | tuple):
                 raise InputError(f"{name!r} are several columns: name one, or join them into one first")
@@ -154,7 +159,7 @@ class Columns:
     def of_units(self) -> Columns:
         """The columns after the rows of every unit were added up: what is known has a column then."""
         known = self.role("known") or self.channel.keyword
-        while self.role("known") is None and known in (self.x, self.future, *self.by):
+        while self.role("known") is None and known in (self.x, self.future, *self.by, *self.carried):
             known = f"total_{known}"
         return replace(self, known=known, unit=None, look=None, added_up=self.unit)
 
@@ -164,6 +169,12 @@ class Columns:
         told = () if self.covariates is None else self.covariates.names
         named = [name for name in (self.unit, self.look, self.group, *told) if name is not None]
         return list(dict.fromkeys(name for name in named if name != self.role("known")))
+
+    @property
+    def beside(self) -> list[str]:
+        """The carried columns that play no other part."""
+        taken = (self.x, self.role("known"), self.future, *self.by)
+        return list(dict.fromkeys(name for name in self.carried if name not in taken))
 
     @property
     def common(self) -> str | None:

@@ -147,12 +147,13 @@ class DuckTable:
     def of_units(self, columns: Columns) -> DuckTable:
         x, known = totals(columns.channel, Sql(self.number(columns.x)), Sql(self._known(columns)))
         by, ahead = ", ".join(map(quoted, columns.by)), columns.common
+        first = "".join(f", arg_min({quoted(name)}, ebformer_row) AS {quoted(name)}" for name in columns.beside)
         future = "" if ahead is None else f", {common_future(self.number(ahead))} AS {quoted(ahead)}"
         numbered = "SELECT *, row_number() OVER () AS ebformer_row FROM ebformer_given"
         return self.beside(
             self.ask(
-                f"SELECT {by}, {x} AS {quoted(columns.x)}, {known} AS {quoted(str(columns.of_units.known))}{future} "
-                f"FROM ({numbered}) AS given GROUP BY {by} ORDER BY min(ebformer_row)"
+                f"SELECT {by}{first}, {x} AS {quoted(columns.x)}, {known} AS {quoted(str(columns.of_units.known))}"
+                f"{future} FROM ({numbered}) AS given GROUP BY {by} ORDER BY min(ebformer_row)"
             )
         )
 

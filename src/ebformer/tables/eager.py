@@ -68,7 +68,12 @@ class EagerTable:
             alike = np.bincount(order, future != future[np.sort(first)][order]) == 0
             totals[columns.common] = np.ma.array(np.where(alike, future[np.sort(first)], 0.0), mask=~alike)
         each = np.arange(first.size)
-        made = EagerTable(rows.with_columns(*[self._column(name, values, each) for name, values in totals.items()]))
+        kept = []
+        for name in columns.beside:
+            by_unit = np.lexsort((self.frame[name].is_null().to_numpy(), order))  # what is missing comes last
+            kept.append(self.frame[name][by_unit[np.searchsorted(order[by_unit], each)].tolist()])
+        new = [self._column(name, values, each) for name, values in totals.items()]
+        made = EagerTable(rows.with_columns(*kept, *new))
         made.lazy = self.lazy
         return made
 

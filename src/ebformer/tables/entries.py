@@ -9,12 +9,19 @@ from typing import NamedTuple
 from ebformer.channels.base import LARGEST_WHOLE, Channel
 from ebformer.errors import InputError
 from ebformer.plural import counted
-from ebformer.tables.columns import Columns, Role
+from ebformer.tables.columns import Columns, Missing, Role
 
 MISSING_NUMBERS = ("", ".", "na", "n/a", "#n/a", "<na>", "nan", "null", "none")
 """What a text file writes where a number is missing, in lower case: a point is SAS's, #N/A a spreadsheet's."""
 MISSING_GROUPS = tuple(text for text in MISSING_NUMBERS if text not in ("null", "none"))
 """The same among groups, where none may be a treatment and Null a name."""
+
+TO_DO_ABOUT_MISSING: dict[Missing, str] = {
+    "error": 'fill it in, drop the row, or keep such rows unanswered (--missing keep, in Python missing="keep")',
+    "strict": "fill it in, drop the row, or keep such rows unanswered (without --strict, in Python strict=False)",
+    "whole": "fill it in, or drop the row",
+}
+"""What is advised where a missing entry is an error."""
 
 
 def means_missing(text: str, texts: tuple[str, ...] = MISSING_NUMBERS) -> bool:
@@ -34,8 +41,10 @@ class Offender(NamedTuple):
     rows: int = 1
 
 
-def complaint(columns: Columns, role: Role, offender: Offender) -> InputError:
+def complaint(columns: Columns, role: Role, offender: Offender, missing: Missing = "error") -> InputError:
     """One sentence about an entry that cannot be used; rows count from 1, the header is not one.
+
+    What can be done about an entry that is not there hangs on what becomes of such rows.
 
     >>> print(complaint(Columns("goals"), "x", Offender("seven", 3)))
     row 3: goals is 'seven', not a number
@@ -47,7 +56,8 @@ def complaint(columns: Columns, role: Role, offender: Offender) -> InputError:
     where = "" if offender.row is None else f"row {offender.row}: "
     others = offender.rows - 1
     more = f" (and {counted(others, 'more row')})" if others else ""
-    return InputError(f"{where}{columns.role(role)} is {_trouble(columns.channel, role, offender.value)}{more}")
+    trouble = _trouble(columns.channel, role, offender.value, missing)
+    return InputError(f"{where}{columns.role(role)} is {trouble}{more}")
 
 
 def about_thousands(name: str, entry: str) -> str:
@@ -72,16 +82,13 @@ def reason(columns: Columns, role: Role, missing: bool) -> str:
     return f"{columns.role(role)} is missing" if missing else f"{columns.role(role)} cannot be used: {asked}"
 
 
-def _trouble(channel: Channel, role: Role, value: object) -> str:
+def _trouble(channel: Channel, role: Role, value: object, missing: Missing) -> str:
     """What is wrong with an entry, and what to do."""
     if value is None or role == "group" or means_missing(str(value)):
         # Named, for those who meant Namibia by NA.
         called = f"{value!r}, which means " if isinstance(value, str) and value.strip() else ""
         alike = " or not the same in all rows of a unit" if role == "future" else ""
-        return (
-            f"{called}missing{alike}: fill it in, drop the row, or keep such rows unanswered "
-            '(--missing keep, in Python missing="keep")'
-        )
+        return f"{called}missing{alike}: {TO_DO_ABOUT_MISSING.get(missing, TO_DO_ABOUT_MISSING['error'])}"
     try:
         number = float(str(value))
     except ValueError:

@@ -23,10 +23,10 @@ def with_expected(
     """The table and its columns with what is expected of every row, and what was learnt about that.
 
     What was `learnt` before answers again; without it, regressions are cross-fitted to the rows. Where no covariates
-    are named, the table stays as it is.
+    are named, or they tell nothing, the table stays as it is.
     """
     covariates = columns.covariates
-    if covariates is None:
+    if covariates is None or (learnt is not None and not learnt.moves):
         return source, columns, learnt
     columns = replace(columns, expected=None, unseen=None)
     observe(source, columns, missing)  # a row that cannot be used is named as it stands
@@ -35,6 +35,8 @@ def with_expected(
     if learnt is None:
         x, known = (np.where(np.isfinite(each), each, np.nan) for each in (said.x, said.known))
         expected, learnt = cross_fit(columns.channel, x, known, said.rows, read, covariates.regression)
+        if not learnt.moves:
+            return source, columns, learnt
         told = {COLUMN: expected}
     else:
         told, unseen = {COLUMN: learnt.of(columns.channel, read)}, learnt.encoding.unseen(read)

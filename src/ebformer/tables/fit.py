@@ -15,6 +15,7 @@ from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
 from ebformer.covariates import Expectation
 from ebformer.deviations import shifted
+from ebformer.distributions import Floats
 from ebformer.errors import EbformerError, InputError
 from ebformer.plural import counted
 from ebformer.point_null import pointed
@@ -72,7 +73,7 @@ class Fit:
     neighbours: tuple[tuple[str, str], ...] | None = None
     """Pairs of groups that lie side by side, where such are known."""
     expectation: Expectation | None = field(default=None, compare=False)
-    """What covariates let expect; the rules are then of deviations from it."""
+    """What covariates let expect; the rules are then of deviations from it, where it `moves` them."""
 
     def __repr__(self) -> str:
         known = {} if self.columns.known is None else {self.columns.channel.keyword: self.columns.known}
@@ -82,6 +83,11 @@ class Fit:
         units = "" if self.tally is None else f" of {counted(self.tally.n, 'unit')}"
         several = "" if None in self.rules else f" in {counted(len(self.rules), 'group')}"
         return f"Fit({', '.join(f'{role}={name!r}' for role, name in roles.items())}: {methods}{units}{several})"
+
+    @property
+    def moves(self) -> bool:
+        """Whether covariates move the priors, so that rules are of deviations from what is expected."""
+        return self.expectation is not None and self.expectation.moves
 
     @cached_property
     def shared(self) -> list[tuple[Rule, list[str | None]]]:
@@ -130,7 +136,7 @@ class Fit:
         x, known = observations.x[asked.first], observations.known[asked.first]
         future = None if observations.future is None else observations.future[asked.first]
         history = None if observations.history is None else observations.history[asked.first]
-        expected = None if observations.expected is None else observations.expected[asked.first]
+        expected = self.expected(observations)
         units = np.bincount(asked.which, weights=observations.keys.rows).astype(np.int64)
         answers = self.asked_for(wanted)
         found: dict[str, list[NDArray[Any]]] = {name: [] for answer in answers for name in answer.columns}
@@ -139,7 +145,7 @@ class Fit:
         for rule, at in asked.blocks():
             ahead = future[at] if future is not None else wanted.number_ahead
             earlier = () if history is None or histories is None else histories.earlier(history[at])
-            told = None if expected is None else expected[at]
+            told = None if expected is None else expected[asked.first[at]]
             block = Asked(rule, x[at], known[at], ahead, wanted.moving, earlier, told)
             for answer in answers:
                 if answer.each is not None:
@@ -153,6 +159,12 @@ class Fit:
                     found[name].append(values)
         return {name: np.concatenate(values)[asked.which] for name, values in found.items()}
 
+    def expected(self, observations: Observations) -> Floats | None:
+        """What covariates let expect of each observation [u], where there are any."""
+        if observations.expected is not None or self.expectation is None:
+            return observations.expected
+        return self.expectation.of_everybody(self.columns.channel, observations.keys.rows.size)
+
     def settled(self, wanted: Wanted) -> Wanted:
         """What is wanted, checked, with multiples of the mean as numbers."""
         wanted.check(self.columns.channel)
@@ -161,7 +173,8 @@ class Fit:
     @cached_property
     def mean(self) -> float:
         """That of all fitted units together, as their observations tell it (`Tally.mean`)."""
-        if self.expectation is not None:
+        if self.moves:
+            assert self.expectation is not None
             return self.expectation.mean
         if self.tally is None:
             raise InputError("the fit was saved without its units, so it has no mean: give a number, or fit them anew")
@@ -272,7 +285,7 @@ class Fit:
         from ebformer.tables.frames import source_of
         from ebformer.tables.shrink import shrink_table
 
-        missing: Missing = "error" if strict else "explain"
+        missing: Missing = "strict" if strict else "explain"
         return shrink_table(source_of(frame), self.columns, self, Wanted(**wanted), missing).rows
 
     def updated(self, frame: Any) -> Fit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import duckdb
@@ -51,6 +52,7 @@ def shrink(
     zeros: str | None = None,
     unit: str | None = None,
     look: str | None = None,
+    label: str | None = None,
     method: str | Estimator | None = None,
     interval: float | None = None,
     future: float | str | None = None,
@@ -76,7 +78,8 @@ def shrink(
     GeoDataFrame that has their shapes ("geometry"): then each learns from those near it first. `unit` adds up the rows
     of each unit first; with `look`, such as a season, only those of each look: the last look is answered, and what was
     seen of a unit before counts as much as rates keep from one look to the next, which the looks teach unless `drift`
-    says it. Without a method it is the default one of the channel.
+    says it. Units keep their `label` then, such as the column of their names. Without a method it is the default one of
+    the channel.
 
     `interval` is the level of `lower` and `upper` (0.9), `future` adds `predicted` with its interval for the next
     period's exposure (or number of trials, or standard error), one number or the column that has it, `top` adds
@@ -104,6 +107,7 @@ def shrink(
     """
     words = {"exposure": exposure, "trials": trials, "se": se, "zeros": zeros}
     columns = Columns.named(count, effect, group, unit, look, _covariates(covariates, regression), **words)
+    columns = replace(columns, carried=() if label is None else (label,))
     chosen = method_for(columns.channel, method)
     wanted = Wanted(interval, future, top, above, below, null, fdr, per, drift)
     source, near = source_of(frame), _pairs(frame, neighbours, columns)

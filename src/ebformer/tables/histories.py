@@ -54,7 +54,7 @@ def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histo
     look, unit_column = columns.look, columns.unit
     assert look is not None
     assert unit_column is not None
-    added, whole = source.of_units(columns), source.of_units(replace(columns, group=None, future=None))
+    added, whole = source.of_units(columns), source.of_units(replace(columns, group=None, future=None, carried=()))
     columns = columns.of_units
     rows, looks = added.arrays(), whole.arrays()
     order, at = _in_order(looks[look])

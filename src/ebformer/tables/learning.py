@@ -33,18 +33,19 @@ def fit_table(
 
     Observations are binned for the fit where there are more than `FIT_LIMIT`. `neighbours` are pairs of groups. The fit
     keeps the columns as they were `named`, with the unit whose rows were added up, so that it adds up new rows too.
-    With an `expectation`, rules are of deviations from what the observations say to expect.
+    With an `expectation` that moves priors, rules are of deviations from what the observations say to expect.
     """
     if observations.keys.rows.size == 0:
         raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
     # What is to be predicted, and from what, is asked anew of each table.
     columns = replace(named or observations.columns, future=None, history=None, expected=None, unseen=None)
-    columns = replace(columns, added_up=None)
+    columns = replace(columns, added_up=None, carried=())
     if expectation is not None and columns.channel.name == "binomial":
         if pool or neighbours is not None:
             raise InputError("proportions with covariates are not pooled: name the group as a covariate instead")
         _check_method_of_proportions(method)
-        return Fit(columns, _around_expectations(observations), expectation=expectation)
+        if expectation.moves:
+            return Fit(columns, _around_expectations(observations), expectation=expectation)
     if neighbours is not None:
         alone = [(tally, [name]) for name, tally in observations.tallies().items()]
         return _pooled(columns, alone, method, neighbours, expectation)

@@ -17,7 +17,7 @@ from ebformer.channels.base import Channel
 from ebformer.deviations import deviations
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
-from ebformer.tables.columns import NO_ROWS, Columns, Missing, Role, check_missing
+from ebformer.tables.columns import ERRORS, NO_ROWS, Columns, Missing, Role, check_missing
 from ebformer.tables.entries import Offender, complaint, reason
 from ebformer.tables.keys import defects, future_key, keys, unkeyed, unkeyed_future
 from ebformer.tables.names import Names
@@ -327,12 +327,12 @@ def _usable(
     usable = np.ones(found.rows.size, dtype=bool)
     why = np.full(found.rows.size, None, dtype=object)
     for role, absent, wrong in defects(columns, found.x, found.known, found.more, found.group, width):
-        refused = {"error": absent | wrong, "keep": wrong, "explain": np.zeros_like(wrong)}[missing]
+        refused = absent | wrong if missing in ERRORS else wrong & (missing == "keep")
         if refused.any():
             offender = source.offender(columns, width, found.at(refused), role)
             if offender is None:
                 raise InputError("the table has other rows at every look: give one that stays, such as a file")
-            raise complaint(columns, role, offender)
+            raise complaint(columns, role, offender, missing)
         why[absent & usable] = reason(columns, role, missing=True)
         why[wrong & usable] = reason(columns, role, missing=False)
         usable &= ~(absent | wrong)

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
+from ebformer.plural import counted
 from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import Checks, check_fit, departures, verdict
-from ebformer.tables.columns import Columns, Missing, check_nothing_overwritten
+from ebformer.tables.columns import ERRORS, Columns, Missing, check_nothing_overwritten
 from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import NOTE, Fit
 from ebformer.tables.histories import Histories, last_looks
@@ -41,8 +42,8 @@ class Shrunken:
     observations: Observations
     wanted: Wanted
     checks: Checks
-    """Those of all groups; none where a saved fit answered, which is not checked on new rows, and of proportions with
-    covariates."""
+    """Those of all groups; none where a saved fit answered, which is not checked on new rows, and of proportions
+    around what covariates let expect."""
     remarks: list[str]
     answers: Mapping[str, NDArray[Any]]
     """The new columns by name, one entry per distinct observation: the usable ones first, then the others."""
@@ -61,7 +62,16 @@ class Shrunken:
         moved = [] if self.learnt is None else self.learnt.sentences(channel)
         asked = self.fit.asked_for(settled)
         told = [answer.sentence(settled, channel) for answer in asked if not answer.in_theta]
-        return moved + told + about_null(self.fit, self.observations, settled)
+        return moved + told + self._selection + about_null(self.fit, self.observations, settled)
+
+    @property
+    def _selection(self) -> list[str]:
+        """How long the list of those selected is, where one was asked for."""
+        if "selected" not in self.answers:
+            return []
+        rows = self.observations.keys.rows
+        chosen = int(rows @ self.answers["selected"][: rows.size].astype(np.int64))
+        return [f"{chosen:,} of {counted(int(rows.sum()), 'row')} {'is' if chosen == 1 else 'are'} selected"]
 
     @property
     def model_check(self) -> list[str]:
@@ -138,7 +148,7 @@ def shrink_table(
         explained = missing == "explain"
         if fit is method and not explained and (new := fit.unknown(observations)):
             raise fit.about_unknown(new)
-        if missing == "error" and bool(fit.unanswered(observations).any()):
+        if missing in ERRORS and bool(fit.unanswered(observations).any()):
             raise InputError(
                 f"there are rows of {columns.known} 0, of which nothing was seen, and the method has no prior to "
                 f"answer from: leave them out, or use a method that has one, such as {columns.channel.conjugate}"

@@ -143,7 +143,7 @@ def find_signals(
     """Expect, fit, check and answer: every pair of the table with what to believe of its ratio."""
     pairs.found_in(table.names)
     with watch("Estimating"):
-        observe(table, Columns(pairs.count, pairs.expected))  # complains about the first count that is none
+        observe(table, Columns(pairs.count, pairs.expected), "whole")  # complains about the first count that is none
         cells, tally = _given(table, pairs) if pairs.expected else _from_margins(table, pairs)
         tally = coarsened(tally)
         rule = method(tally)

@@ -70,8 +70,9 @@ class SparkTable:
         names = [columns.x, str(columns.of_units.known)]
         if columns.common is not None:
             sums, names = [*sums, common_future(self._number(columns.common))], [*names, columns.common]
+        one = [F.min(_quoted(name)).alias(name) for name in columns.beside]  # its rows have no first one
         added = [F.expr(each).alias(name) for name, each in zip(names, sums, strict=True)]
-        return SparkTable(self.frame.groupBy(*map(_quoted, columns.by)).agg(*added))
+        return SparkTable(self.frame.groupBy(*map(_quoted, columns.by)).agg(*one, *added))
 
     def nameless(self, column: str) -> int:
         text = f"CAST(given.{_quoted(column)} AS STRING)"
