@@ -34,9 +34,8 @@ def distinct_rows(*arrays: NDArray[Any] | None) -> tuple[NDArray[np.intp], NDArr
                 # Renumbering after each column keeps the products below the square of the number of rows.
                 code = np.unique(code * values.size + at, return_inverse=True)[1]
     assert code is not None
-    first = np.empty(code.max(initial=-1) + 1, dtype=np.intp)
-    first[code[::-1]] = np.arange(code.size)[::-1]  # of several at one place the last stays
-    return first, code
+    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    return first, inverse
 
 
 def coarsened(tally: Tally, limit: int = FIT_LIMIT, finest: float = FINEST) -> Tally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -221,9 +220,9 @@ class Observations:
         order = np.lexsort((*told, self.keys.known, self.keys.x, group))
         _, observation = distinct_rows(self.keys.x, self.keys.known, self.keys.rows, *told)
         shown, ends = observation[order], [0, *np.cumsum(np.bincount(group)).tolist()]
-        same = defaultdict[bytes, list[int]](list)
+        same: dict[bytes, list[int]] = {}
         for i, (start, end) in enumerate(pairwise(ends)):
-            same[shown[start:end].tobytes()].append(i)
+            same.setdefault(shown[start:end].tobytes(), []).append(i)
         found = []
         for members in same.values():
             at = order[ends[members[0]] : ends[members[0] + 1]]
