@@ -24,18 +24,34 @@ def distinct_rows(*arrays: NDArray[Any] | None) -> tuple[NDArray[np.intp], NDArr
     >>> first.tolist(), which.tolist()
     ([2, 0], [1, 1, 0])
     """
-    code: NDArray[np.intp] | None = None
+    code, kinds = np.zeros(0, dtype=np.intp), 0
     for array in arrays:
-        if array is not None:
-            values, at = np.unique(array, return_inverse=True)
-            if code is None:
-                code = at
-            elif values.size > 1:
+        if array is not None and (not kinds or kinds < code.size):  # rows that all differ already can differ no more
+            at, more = _numbered(array)
+            if not kinds:
+                code, kinds = at, more
+            elif more > 1:
                 # Renumbering after each column keeps the products below the square of the number of rows.
-                code = np.unique(code * values.size + at, return_inverse=True)[1]
-    assert code is not None
-    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
-    return first, inverse
+                code, kinds = _numbered(code * more + at)
+    first = np.empty(kinds, dtype=np.intp)
+    first[code[::-1]] = np.arange(code.size)[::-1]  # of equal ones the last written stays, which is the first row
+    return first, code
+
+
+def _numbered(array: NDArray[Any]) -> tuple[NDArray[np.intp], int]:
+    """The rank of every entry among the distinct ones, and how many these are.
+
+    Numbers of groups and the like lie close together, and are counted rather than sorted.
+    """
+    if array.dtype.kind == "i" and array.size:
+        least, most = int(array.min()), int(array.max())
+        if most - least < 4 * array.size:
+            there = np.zeros(most - least + 1, dtype=np.bool_)
+            there[array - least] = True
+            rank = np.cumsum(there) - 1
+            return rank[array - least], int(rank[-1]) + 1
+    values, at = np.unique(array, return_inverse=True)
+    return at, values.size
 
 
 def coarsened(tally: Tally, limit: int = FIT_LIMIT, finest: float = FINEST) -> Tally:

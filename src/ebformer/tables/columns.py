@@ -258,10 +258,17 @@ def only_count_column(candidates: Sequence[str], names: Sequence[str]) -> str:
     raise InputError(f"no column holds whole numbers of at least 0; the columns are {', '.join(names)}")
 
 
-def first_few(names: Sequence[object], tell: Callable[[Any], str] = str) -> str:
+TOLD = 5
+"""As many names of a long list are told."""
+
+
+def first_few(names: Sequence[object], tell: Callable[[Any], str] = str, total: int | None = None) -> str:
     """The first five of perhaps a million names, as `tell` words them, and how many more there are.
+
+    `total` says how many there are where `names` has but the first of them.
 
     >>> first_few(range(7)), first_few(["a", "b"])
     ('0, 1, 2, 3, 4 and 2 more', 'a, b')
     """
-    return ", ".join(map(tell, names[:5])) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+    more = (len(names) if total is None else total) - TOLD
+    return ", ".join(map(tell, names[:TOLD])) + (f" and {more:,} more" if more > 0 else "")

@@ -181,7 +181,8 @@ class EagerTable:
     def named(self, name: str) -> Names:
         """The entries of a column as names of groups or units."""
         if name not in self._named:
-            self._named[name] = Names.of(self.texts(name))
+            column = self.frame[name]
+            self._named[name] = _ranked(column) if column.dtype == nw.String() else Names.of(self.texts(name))
         return self._named[name]
 
     def texts(self, name: str) -> NDArray[np.object_]:
@@ -189,8 +190,24 @@ class EagerTable:
         column = self.frame[name]
         texts = np.empty(len(column), dtype=object)
         entries = zip(map(str, column.to_list()), column.is_null().to_list(), strict=True)
-        texts[:] = [None if missing or means_missing(text, MISSING_GROUPS) else text for text, missing in entries]
+        texts[:] = [None if missing else _name(text) for text, missing in entries]
         return texts
+
+
+def _name(text: str) -> str | None:
+    """The text, unless it says that a name is missing."""
+    return None if means_missing(text, MISSING_GROUPS) else text
+
+
+def _ranked(column: nw.Series[Any]) -> Names:
+    """The entries of a column of text as names, numbered where they lie: of each name, one entry becomes Python's."""
+    rank = column.rank("dense").fill_null(0).to_numpy().astype(np.intp)  # 0 where there is none, names from 1 on
+    row = np.zeros(rank.max(initial=0) + 1, dtype=np.intp)
+    row[rank] = np.arange(rank.size)
+    names = [None, *map(_name, column[row[1:].tolist()].to_list())]
+    number = np.cumsum([name is not None for name in names])
+    number[[name is None for name in names]] = 0
+    return Names([None, *(name for name in names if name is not None)], number[rank])
 
 
 def _number(entry: Any) -> float:

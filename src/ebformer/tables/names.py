@@ -32,7 +32,9 @@ class Names:
         which = np.fromiter(map(number.__getitem__, texts), dtype=np.intp, count=texts.size)
         found = list(number)
         order = sorted(range(len(found)), key=[text or "" for text in found].__getitem__)
-        return cls([found[i] for i in order], np.argsort(order)[which])
+        rank = np.empty(len(found), dtype=np.intp)
+        rank[order] = np.arange(len(found))
+        return cls([found[i] for i in order], rank[which])
 
     def __getitem__(self, at: NDArray[Any]) -> Names:
         """Some of them, by mask or by position."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -219,15 +218,18 @@ class Observations:
         told = () if self.expected is None else (self.expected,)
         order = np.lexsort((*told, self.keys.known, self.keys.x, group))
         _, observation = distinct_rows(self.keys.x, self.keys.known, self.keys.rows, *told)
-        shown, ends = observation[order], [0, *np.cumsum(np.bincount(group)).tolist()]
-        same: dict[bytes, list[int]] = {}
-        for i, (start, end) in enumerate(pairwise(ends)):
-            same.setdefault(shown[start:end].tobytes(), []).append(i)
-        found = []
-        for members in same.values():
-            at = order[ends[members[0]] : ends[members[0] + 1]]
-            if not bool(np.all(self.columns.channel.blank(self.x[at], self.known[at]))):
-                found.append((self.tally(at), members))
+        shown, sizes = observation[order], np.bincount(group)
+        starts = np.cumsum(sizes) - sizes
+        found: list[tuple[Tally, list[int]]] = []
+        for size in np.unique(sizes).tolist():
+            those = np.flatnonzero(sizes == size)
+            seen = shown[starts[those, None] + np.arange(size)]  # row by row what each of these groups showed, in order
+            _, which = distinct_rows(*seen.T)
+            for members in np.split(those[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which))[:-1]):
+                at = order[starts[members[0]] : starts[members[0]] + size]
+                if not bool(np.all(self.columns.channel.blank(self.x[at], self.known[at]))):
+                    found.append((self.tally(at), members.tolist()))
+        found.sort(key=lambda each: each[1][0])  # by their first groups
         return found or [
             (self.tally(), list(range(len(self.groups[0]))))
         ]  # which says what is wrong where nothing was seen at all

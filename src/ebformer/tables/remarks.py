@@ -15,7 +15,7 @@ from ebformer.point_null import evidence, pointed
 from ebformer.prior import ConjugatePrior, Prior
 from ebformer.rule import Rule
 from ebformer.tables.answers import Wanted
-from ebformer.tables.columns import Columns, first_few
+from ebformer.tables.columns import TOLD, Columns, first_few
 from ebformer.tables.fit import Fit
 from ebformer.tables.observations import COUNTED, Observations, Source
 from ebformer.tally import Tally
@@ -202,7 +202,7 @@ def _said_of_null(fit: Fit, observations: Observations, wanted: Wanted, tell: Ca
 
 
 def with_groups(said: Iterable[tuple[str, list[str | None]]], group_column: str | None) -> list[str]:
-    """Every sentence once, with the groups it is about where there are groups.
+    """Every sentence once, with the groups it is about where there are groups; each list of them is sorted.
 
     >>> with_groups([("too few rows", ["a", "c"]), ("too few rows", ["b"])], "team")
     ['team a, b, c: too few rows']
@@ -212,7 +212,8 @@ def with_groups(said: Iterable[tuple[str, list[str | None]]], group_column: str 
         about.setdefault(sentence, []).append(groups)
     if group_column is None:
         return list(about)
-    named = {
-        sentence: parts[0] if len(parts) == 1 else sorted(chain(*parts), key=str) for sentence, parts in about.items()
-    }
-    return [f"{group_column} {first_few(groups)}: {sentence}" for sentence, groups in named.items()]
+    told = []
+    for sentence, parts in about.items():
+        first = sorted(chain(*(groups[:TOLD] for groups in parts)), key=str)
+        told.append(f"{group_column} {first_few(first, total=sum(map(len, parts)))}: {sentence}")
+    return told
