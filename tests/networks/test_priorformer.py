@@ -253,7 +253,7 @@ def test_effects_and_successes_may_be_turned_round(channel: str, seed: int) -> N
     other = moved(tally, (tally.known if end else 0.0) - tally.x, tally.known)
     here, there = one.prior(tally), one.prior(other)
     np.testing.assert_allclose(there.atoms, end - here.atoms[::-1], atol=1e-9)
-    np.testing.assert_allclose(there.weights, here.weights[::-1], atol=1e-5)
+    np.testing.assert_allclose(there.weights, here.weights[::-1], atol=1e-9)
 
 
 def test_many_distinct_effects_are_read_in_bins_and_answered_as_they_are() -> None:
