@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -106,67 +106,112 @@ def shrink_table(
     >>> shrink_table(goals, Columns("goals"), CATALOGUE["mle"], Wanted()).rows.order("goals").fetchall()
     [(0, 0.0), (3, 3.0), (3, 3.0)]
     """
+    columns, wanted = _settled(columns, wanted)
+    fit, estimator = (method, None) if isinstance(method, Fit) else (None, method)
+    with watch("Reading"):
+        units = _units(source, columns, missing, learning=estimator is not None)
+    learnt = None
+    if units.histories is not None and wanted.drift is None:
+        with watch(f"Learning how {columns.channel.words.thetas} move"):
+            learnt = units.histories.drift(estimator, columns)
+        wanted = replace(wanted, drift=learnt)
+    before = None if fit is None else fit.expectation
+    with watch("Learning what covariates tell" if columns.covariates is not None and before is None else "Reading"):
+        source, read, expectation = with_expected(units.source, units.columns, missing, before)
+        observations = observe(source, read, missing)
+    if fit is None and not pool and neighbours is None:
+        _ask_about_groups(observations, ask)
+    with watch(_estimating(observations) if fit is None else "Answering"):
+        if estimator is not None:
+            named = replace(columns, look=None)  # a fit scores one look at a time
+            fit = fit_table(observations, estimator, pool, neighbours, named, expectation)
+        assert fit is not None
+        _check_answerable(fit, observations, missing, learnt_here=estimator is not None)
+        check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * (missing == "explain"), source.names)
+        checks = [] if estimator is None else check_fit(fit, observations, np.random.default_rng(0))
+        said = units.remarks + _about_movement(units, learnt, wanted, columns)
+        said += about_bins(fit, observations) if estimator is None else remarks(fit, observations, estimator)
+        said += about_no_room(fit, observations, fit.settled(wanted))
+    with watch("Answering"):  # ranks of thousands of units take their time
+        answers = fit.answers(observations, wanted, units.histories)
+    rows, answers = _joined(source, fit, observations, answers)
+    return Shrunken(rows, fit, observations, wanted, checks, said, answers, learnt)
+
+
+class _Units(NamedTuple):
+    """A table with one row per unit, its columns, what was seen of units before, and what there is to say of it."""
+
+    source: Source
+    columns: Columns
+    histories: Histories | None
+    remarks: list[str]
+
+
+def _settled(columns: Columns, wanted: Wanted) -> tuple[Columns, Wanted]:
+    """The columns with what will be known, and what is wanted with the drift that was named; or a complaint."""
     if wanted.drift is not None and wanted.future is None and columns.look is None:
         raise InputError("a drift is about the next observation: say what will be known about it, as future")
-    columns = replace(columns, future=wanted.future if isinstance(wanted.future, str) else None)
     if isinstance(wanted.drift, str):
         wanted = replace(wanted, drift=Drift.named(wanted.drift, columns.exposed))
     wanted.check(columns.channel)
-    given = columns
-    with watch("Reading"):
-        histories: Histories | None = None
-        learnt: Drift | None = None
-        repeats = [] if columns.unit is not None or isinstance(method, Fit) else about_repeats(source, columns)
-        named = replace(columns, look=None)  # a fit scores one look at a time
-        if columns.look is None:
-            source, columns = units_of(source, columns, missing)
-        else:
-            check_rows(source, columns, missing)
-            source, columns, histories, repeats = last_looks(source, columns)
-    if histories is not None and wanted.drift is None:
-        with watch(f"Learning how {columns.channel.words.thetas} move"):
-            learnt = histories.drift(None if isinstance(method, Fit) else method, given)
-        wanted = replace(wanted, drift=learnt)
-        if not histories.pairs:
-            moving = f"{columns.channel.words.thetas} are taken to move as is typical"
-            repeats = [*repeats, f"no unit was seen in two looks in a row: {moving}"]
-    learnt_before = method.expectation if isinstance(method, Fit) else None
-    learning = columns.covariates is not None and learnt_before is None
-    with watch("Learning what covariates tell" if learning else "Reading"):
-        source, columns, expectation = with_expected(source, columns, missing, learnt_before)
-        observations = observe(source, columns, missing)
-    groups, units = len(observations.groups[0]), int(observations.keys.rows.sum())
-    alone = not isinstance(method, Fit) and not pool and neighbours is None
-    if alone and groups > max(units / 2, MANY_GROUPS):
-        have = f"{columns.group} has {groups:,} groups for {units:,} rows"
+    return replace(columns, future=wanted.future if isinstance(wanted.future, str) else None), wanted
+
+
+def _units(source: Source, columns: Columns, missing: Missing, learning: bool) -> _Units:
+    """The rows of every unit added up, or those of its last look."""
+    if columns.look is not None:
+        check_rows(source, columns, missing)
+        return _Units(*last_looks(source, columns))
+    repeats = about_repeats(source, columns) if learning and columns.unit is None else []
+    return _Units(*units_of(source, columns, missing), None, repeats)
+
+
+def _ask_about_groups(observations: Observations, ask: Callable[[str], object]) -> None:
+    """Whether groups are meant that are nearly as many as rows."""
+    groups, rows = len(observations.groups[0]), int(observations.keys.rows.sum())
+    if groups > max(rows / 2, MANY_GROUPS):
+        have = f"{observations.columns.group} has {groups:,} groups for {rows:,} rows"
         ask(f"{have}, each fitted by itself (--pool fits them together)")
-    estimating = f"Estimating {groups:,} groups" if groups > 1 else "Estimating"
-    with watch("Answering" if isinstance(method, Fit) else estimating):
-        fit = (
-            method if isinstance(method, Fit) else fit_table(observations, method, pool, neighbours, named, expectation)
+
+
+def _estimating(observations: Observations) -> str:
+    groups = len(observations.groups[0])
+    return f"Estimating {groups:,} groups" if groups > 1 else "Estimating"
+
+
+def _check_answerable(fit: Fit, observations: Observations, missing: Missing, learnt_here: bool) -> None:
+    """Refuse groups that a saved fit does not know, and rows of which nothing was seen where there is no prior."""
+    if not learnt_here and missing != "explain" and (new := fit.unknown(observations)):
+        raise fit.about_unknown(new)
+    if missing in ERRORS and bool(fit.unanswered(observations).any()):
+        columns = observations.columns
+        raise InputError(
+            f"there are rows of {columns.known} 0, of which nothing was seen, and the method has no prior to "
+            f"answer from: leave them out, or use a method that has one, such as {columns.channel.conjugate}"
         )
-        explained = missing == "explain"
-        if fit is method and not explained and (new := fit.unknown(observations)):
-            raise fit.about_unknown(new)
-        if missing in ERRORS and bool(fit.unanswered(observations).any()):
-            raise InputError(
-                f"there are rows of {columns.known} 0, of which nothing was seen, and the method has no prior to "
-                f"answer from: leave them out, or use a method that has one, such as {columns.channel.conjugate}"
-            )
-        check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * explained, source.names)
-        checks = [] if fit is method else check_fit(fit, observations, np.random.default_rng(0))
-        said = about_bins(fit, observations) if isinstance(method, Fit) else remarks(fit, observations, method)
-        said = repeats + about_drift(None if learnt else wanted.moving, given) + said
-        said += about_no_room(fit, observations, fit.settled(wanted))
-    with watch("Answering"):  # ranks of thousands of units take their time
-        answers = fit.answers(observations, wanted, histories)
-    shown = observations.keys
+
+
+def _about_movement(units: _Units, learnt: Drift | None, wanted: Wanted, columns: Columns) -> list[str]:
+    """What to know of the drift that predictions allow for."""
+    if learnt is None:
+        return about_drift(wanted.moving, columns)
+    if units.histories is not None and units.histories.pairs:
+        return []
+    moving = f"{columns.channel.words.thetas} are taken to move as is typical"
+    return [f"no unit was seen in two looks in a row: {moving}"]
+
+
+def _joined(
+    source: Source, fit: Fit, observations: Observations, answers: dict[str, NDArray[Any]]
+) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """The table with its answers, without the columns that were added on the way, and these answers."""
+    columns, shown = observations.columns, observations.keys
     if observations.unusable is not None:
         shown, answers = _explained(observations, observations.unusable, answers, fit.notes(observations))
     rows = source.with_answers(columns, observations.width, shown, answers)
     if ours := [name for name in (columns.history, columns.expected, columns.unseen) if name is not None]:
         rows = nw.from_native(rows).drop(ours).to_native()
-    return Shrunken(rows, fit, observations, wanted, checks, said, answers, learnt)
+    return rows, answers
 
 
 def _explained(
