@@ -5,6 +5,8 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,15 +39,16 @@ def check_estimator(method: str | Estimator) -> tuple[str, ...]:
         # Some of the tallies are outside what a network was trained on, which is its business to say, not a breach.
         warnings.simplefilter("ignore", UserWarning)
         for name in estimator.channels:
+            cases = [Case(estimator, example) for example in examples(channel_named(name))]
             for law, holds in LAWS.items():
-                for example in examples(channel_named(name)):
+                for case in cases:
                     try:
-                        holds(estimator, example)
+                        holds(case)
                     except Exception as error:  # a stranger's method may fail in any way, and that too is an answer
                         reason = str(error).partition("\n")[0]
                         if not reason or not isinstance(error, AssertionError | EbformerError):
                             reason = f"{type(error).__name__} {reason}".strip()
-                        broken.setdefault(law, f"{law}, but of {example.tally()!r}: {reason}")
+                        broken.setdefault(law, f"{law}, but of {case.example.tally()!r}: {reason}")
                         break
     if broken:
         raise ContractError(f"{estimator!r} breaks {len(broken)} of {len(LAWS)} laws: " + "; ".join(broken.values()))
@@ -80,65 +83,83 @@ def examples(channel: Channel) -> list[Example]:
     return [Example(channel, x, known) for x in several if bool(channel.possible(x.astype(np.float64)).all())]
 
 
-def _order(estimator: Estimator, example: Example) -> None:
-    shuffled = example._replace(x=np.random.default_rng(1).permutation(example.x))
-    _equal(estimator(example.tally()), estimator(shuffled.tally()), example)
+@dataclass(frozen=True)
+class Case:
+    """A method and what it is given."""
+
+    estimator: Estimator
+    example: Example
+
+    @cached_property
+    def rule(self) -> Rule:
+        """The method's answer, which all laws about one answer look at."""
+        return self.estimator(self.example.tally())
 
 
-def _copies(estimator: Estimator, example: Example) -> None:
-    values, multiplicity = np.unique(example.x, return_counts=True)
+def _order(case: Case) -> None:
+    shuffled = case.example._replace(x=np.random.default_rng(1).permutation(case.example.x))
+    _equal(case.rule, case.estimator(shuffled.tally()), case.example)
+
+
+def _copies(case: Case) -> None:
+    example, (values, multiplicity) = case.example, np.unique(case.example.x, return_counts=True)
     tally = Tally(values, 3 * multiplicity, example.known, channel=example.channel)
-    _equal(estimator(example._replace(x=np.repeat(example.x, 3)).tally()), estimator(tally), example)
+    repeated = example._replace(x=np.repeat(example.x, 3)).tally()
+    _equal(case.estimator(repeated), case.estimator(tally), example)
 
 
-def _split(estimator: Estimator, example: Example) -> None:
-    values, multiplicity = np.unique(example.x, return_counts=True)
+def _split(case: Case) -> None:
+    example, (values, multiplicity) = case.example, np.unique(case.example.x, return_counts=True)
     parts = np.concatenate([multiplicity // 2, multiplicity - multiplicity // 2])
     tally = Tally(np.tile(values, 2), parts, example.known, channel=example.channel)
-    _equal(estimator(example.tally()), estimator(tally), example)
+    _equal(case.rule, case.estimator(tally), example)
 
 
-def _repeatable(estimator: Estimator, example: Example) -> None:
-    _equal(estimator(example.tally()), estimator(example.tally()), example)
+def _repeatable(case: Case) -> None:
+    _equal(case.rule, case.estimator(case.example.tally()), case.example)
 
 
-def _finite(estimator: Estimator, example: Example) -> None:
-    rule = estimator(example.tally())
-    _possible(rule(example.distinct()), example.distinct(), example.channel)
+def _finite(case: Case) -> None:
+    example = case.example
+    _possible(case.rule(example.distinct()), example.distinct(), example.channel)
 
 
-def _unseen(estimator: Estimator, example: Example) -> None:
-    if estimator.answers_unseen:
-        _possible(estimator(example.tally())(_beyond(example)), _beyond(example), example.channel)
+def _unseen(case: Case) -> None:
+    if case.estimator.answers_unseen:
+        asked = _beyond(case.example)
+        _possible(case.rule(asked), asked, case.example.channel)
 
 
-def _monotone(estimator: Estimator, example: Example) -> None:
-    if estimator.monotone:
-        asked = _beyond(example) if estimator.answers_unseen else example.distinct()
-        answers = estimator(example.tally())(asked)
+def _monotone(case: Case) -> None:
+    if case.estimator.monotone:
+        asked = _beyond(case.example) if case.estimator.answers_unseen else case.example.distinct()
+        answers = case.rule(asked)
         falls = np.flatnonzero(np.diff(answers) < -1e-9 * np.abs(answers[1:]))
         assert falls.size == 0, f"from x = {asked[falls[0]]} to {asked[falls[0] + 1]} the estimate falls"
 
 
-def _shape(estimator: Estimator, example: Example) -> None:
-    rule, x = estimator(example.tally()), example.x[0]
+def _shape(case: Case) -> None:
+    x = case.example.x[0]
     for asked in (x, [x], [[x, x], [x, x]], np.zeros((0,))):
-        answers = rule(asked)
+        answers = case.rule(asked)
         assert isinstance(answers, np.ndarray), f"the answer is a {type(answers).__name__}, not an array"
         assert answers.dtype == np.float64, f"the answer is of {answers.dtype}, not float64"
         assert answers.shape == np.shape(asked), f"x of shape {np.shape(asked)} is answered in shape {answers.shape}"
 
 
-def _symmetry(estimator: Estimator, example: Example) -> None:
+def _symmetry(case: Case) -> None:
+    estimator, example = case.estimator, case.example
     equal = np.full(example.x.size, example.known)
-    _symmetric(estimator, example, equal)
+    _symmetric(estimator, example, equal, case.rule)
     if estimator.unequal_known and example.channel.complete:
-        _symmetric(estimator, example, equal * (1.0 + np.arange(example.x.size) % 3))
+        unequal = equal * (1.0 + np.arange(example.x.size) % 3)
+        plain = estimator(Tally.of(example.x, unequal, channel=example.channel))
+        _symmetric(estimator, example, unequal, plain)
 
 
-def _symmetric(estimator: Estimator, example: Example, known: np.ndarray) -> None:
+def _symmetric(estimator: Estimator, example: Example, known: np.ndarray, rule: Rule) -> None:
     asked = example.x.astype(np.float64)
-    plain = estimator(Tally.of(example.x, known, channel=example.channel))(asked, known)
+    plain = rule(asked, known)
     for symmetry in example.channel.symmetries():
         if symmetry.scale == 1.0 and estimator.in_units(2.0) != estimator:
             continue  # an option in units of theta has an origin and labels of its own
@@ -154,7 +175,8 @@ def _symmetric(estimator: Estimator, example: Example, known: np.ndarray) -> Non
         )
 
 
-def _unequal_known(estimator: Estimator, example: Example) -> None:
+def _unequal_known(case: Case) -> None:
+    estimator, example = case.estimator, case.example
     if example.x.size < 2 or not example.channel.complete:
         return
     known = example.known * (1.0 + np.arange(example.x.size) % 3)
@@ -167,8 +189,8 @@ def _unequal_known(estimator: Estimator, example: Example) -> None:
     _possible(rule(example.x, known), example.x, example.channel)
 
 
-def _posterior(estimator: Estimator, example: Example) -> None:
-    rule, asked = estimator(example.tally()), example.distinct()
+def _posterior(case: Case) -> None:
+    rule, asked = case.rule, case.example.distinct()
     if rule.prior is not None:
         assert np.allclose(rule.posterior(asked).mean, rule(asked), rtol=1e-9, atol=1e-12), "its mean differs"
         return
@@ -179,8 +201,8 @@ def _posterior(estimator: Estimator, example: Example) -> None:
     raise AssertionError("there is no prior, and yet a posterior")
 
 
-def _coherent(estimator: Estimator, example: Example) -> None:
-    rule, asked = estimator(example.tally()), example.distinct()
+def _coherent(case: Case) -> None:
+    rule, asked = case.rule, case.example.distinct()
     if rule.prior is None:
         return
     after = rule.posterior(asked)
@@ -196,11 +218,11 @@ def _coherent(estimator: Estimator, example: Example) -> None:
     assert bool(np.all(np.diff(above, axis=-1) <= 1e-12)), "P(theta > c) grows with c"
 
 
-def _pmf(estimator: Estimator, example: Example) -> None:
-    rule, asked = estimator(example.tally()), example.distinct()
+def _pmf(case: Case) -> None:
+    rule, asked = case.rule, case.example.distinct()
     if rule.prior is None:
         return
-    ahead = rule.predict(asked, future=example.known)
+    ahead = rule.predict(asked, future=case.example.known)
     if not ahead.whole:
         levels = np.array([0.01, 0.5, 0.99])
         total = np.array([ahead.cdf(ends)[i] for i, ends in enumerate(ahead.quantile(levels))])
@@ -213,8 +235,9 @@ def _pmf(estimator: Estimator, example: Example) -> None:
         assert off.size == 0, f"at x = {asked[off[0]]} it adds up to {sums[off[0]]:.12g}"
 
 
-def _saved(estimator: Estimator, example: Example) -> None:
-    rule = estimator(Tally.of(example.x, 2.0 * example.known, channel=example.channel))
+def _saved(case: Case) -> None:
+    example = case.example
+    rule = case.estimator(Tally.of(example.x, 2.0 * example.known, channel=example.channel))
     with tempfile.TemporaryDirectory() as folder:
         try:
             rule.save(Path(folder) / "rule.json")
@@ -244,7 +267,7 @@ def _beyond(example: Example) -> np.ndarray:
     return asked[example.channel.possible(asked) & example.channel.possible_pair(asked, known)]
 
 
-LAWS: dict[str, Callable[[Estimator, Example], None]] = {
+LAWS: dict[str, Callable[[Case], None]] = {
     "the order of the units does not matter": _order,
     "k units with the same observation are one of multiplicity k": _copies,
     "the same tally gets the same answer": _repeatable,
