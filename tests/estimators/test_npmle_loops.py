@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
-import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from c_libraries import library_of
 from ebformer.channels import POISSON
 from ebformer.estimators.npmle import loops, newton
 from ebformer.estimators.npmle.columns import Columns
@@ -24,23 +22,12 @@ from ebformer.estimators.npmle.solver import sparse_start
 from ebformer.estimators.npmle.weights import em_steps, reweigh
 from random_tallies import CHANNELS, random_tally
 
-ROOT = Path(__file__).parents[2]
 same_fixture = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """loops.c as it is now, whatever the installation holds."""
-    pytest.importorskip("hatchling", reason="hatchling, which the dev extra brings, is not installed")
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    build = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(build)
-    try:
-        loaded = loops.load(build.compile_kernels(loops.SOURCE, tmp_path_factory.mktemp("loops")))
-    except (OSError, subprocess.CalledProcessError) as why:
-        pytest.skip(f"there is no C compiler to build loops.c with: {why}")
+    loaded = loops.load(library_of(loops.SOURCE, tmp_path_factory.mktemp("loops")))
     if loaded is None:
         pytest.skip("this processor has no AVX2, which loops.c needs on x86-64")
     return loaded

@@ -23,7 +23,9 @@ runtime = pytest.importorskip("onnxruntime")
 
 
 def session(path: Path):  # type: ignore[no-untyped-def]
-    return runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1  # threads that wait would take the other tests' time
+    return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def answers(path: Path, values: np.ndarray, multiplicity: np.ndarray) -> np.ndarray:
