@@ -297,7 +297,7 @@ def test_a_closed_pipe_is_left_quietly(league: Path) -> None:
 @pytest.fixture(scope="module")
 def millions_of_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("rows") / "in.parquet"
-    duckdb.sql("SELECT i % 40 AS goals, i AS id FROM range(20000000) AS r(i)").write_parquet(str(path))
+    duckdb.sql("SELECT i % 40 AS goals, i AS id FROM range(5000000) AS r(i)").write_parquet(str(path))
     return path
 
 

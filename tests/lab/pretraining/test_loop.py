@@ -21,6 +21,8 @@ from ebformer.lab.pretraining.recipes import RECIPES  # noqa: E402
 from ebformer.lab.pretraining.runs import processes  # noqa: E402
 
 TRAINING = Training(steps=24, warmup=5, muon=1.0, seed=3)
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["torch._dynamo"])  # what optimisers import, for seconds, is imported once for all
 RECIPE = replace(RECIPES["smoke"], training=TRAINING, n=(32, 256), tallies=4)
 
 
@@ -56,7 +58,7 @@ def log(folder: Path) -> list[dict[str, str]]:
 
 def test_killed_and_resumed_gives_the_same_numbers(tmp_path: Path) -> None:
     whole = trained(tmp_path / "whole")
-    process = multiprocessing.get_context("spawn").Process(target=trained, args=(tmp_path / "killed", 13))
+    process = PROCESSES.Process(target=trained, args=(tmp_path / "killed", 13))
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL
@@ -100,8 +102,7 @@ def joined(rank: int, port: int, folder: Path) -> None:
 
 def test_two_processes_hold_the_same_weights_every_time_and_write_one_run(tmp_path: Path) -> None:
     store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    context = multiprocessing.get_context("spawn")
-    both = [context.Process(target=joined, args=(rank, store.port, tmp_path)) for rank in range(2)]
+    both = [PROCESSES.Process(target=joined, args=(rank, store.port, tmp_path)) for rank in range(2)]
     for process in both:
         process.start()
     for process in both:
