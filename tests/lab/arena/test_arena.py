@@ -6,7 +6,6 @@ import subprocess
 import sys
 import textwrap
 
-import joblib
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -45,18 +44,6 @@ def test_one_row_for_every_estimator_world_size_prior_and_repeat(reference):
 
 def test_two_workers_give_the_same_table(reference):
     assert numbers(Arena(ESTIMATORS, trials()).run(workers=2)) == numbers(reference)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # the cluster's own complaints about ports and garbage are not ours to judge
-def test_a_dask_cluster_of_two_workers_gives_the_same_table(reference):
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config(backend="dask"),
-    ):
-        assert numbers(Arena(ESTIMATORS, trials()).run()) == numbers(reference)
 
 
 def test_a_row_does_not_depend_on_what_else_was_asked(reference):

@@ -1,9 +1,5 @@
 """The command line: tables out, one sentence on error."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 from click.testing import CliRunner
 
@@ -146,19 +142,3 @@ def test_a_published_regret_of_0_is_compared_like_others(tmp_path, theirs, agree
         "--tallies", str(tallies), "--published", str(published), "--estimators", "mle", "--workers", "1"
     ).output
     assert f"mle (published): regrets agree with ours to {agreement}, on 2 tallies" in shown
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # the cluster's own complaints about ports and garbage are not ours to judge
-def test_the_cluster_of_an_address_gives_the_table_of_one_process(tmp_path):
-    distributed = pytest.importorskip("distributed")
-    design = ["--world", "multinomial", "--n", "64", "--priors", "6", "--estimators", "mle,robbins"]
-    invoke(*design, "--workers", "1", "-o", str(tmp_path / "alone.csv"))
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as two:
-        call = [*design, "--cluster", two.scheduler_address, "-o", str(tmp_path / "cluster.csv")]
-        subprocess.run([sys.executable, "-m", "ebformer", "arena", *call], check=True, env=dict(os.environ))
-
-    def numbers(name):
-        return [repr(loss[:-1]) for loss in read(tmp_path / name)]
-
-    assert numbers("cluster.csv") == numbers("alone.csv")
