@@ -198,20 +198,21 @@ def test_rows_that_show_nothing_get_the_prior(home: str, binned: bool, monkeypat
         assert eb.estimate([*table["x"], 0], **words, method="npmle")[-1] == pytest.approx(rule.prior.mean)
 
 
+@pytest.fixture(scope="module")
+def saved_fit(tmp_path_factory: pytest.TempPathFactory) -> Fit:
+    """A fit to groups of a table of successes, as it comes back from its file."""
+    path = tmp_path_factory.mktemp("fit") / "fit.json"
+    columns = Columns("x", "known", "team", channel_of("binomial"))
+    shrink_table(source_of(pl.DataFrame(a_table("binomial"))), columns, eb.estimator("beta"), Wanted()).fit.save(path)
+    return Fit.load(path)
+
+
 @pytest.mark.parametrize("home", HOMES)
 @pytest.mark.parametrize("binned", [False, True])
 def test_a_saved_fit_answers_every_row_or_says_why_not(
-    home: str, binned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: str, binned: bool, saved_fit: Fit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = a_table("binomial")
-    first = shrink_table(
-        source_of(pl.DataFrame(table)),
-        Columns("x", "known", "team", channel_of("binomial")),
-        eb.estimator("beta"),
-        Wanted(),
-    )
-    first.fit.save(tmp_path / "fit.json")
-    fit = Fit.load(tmp_path / "fit.json")
+    table, fit = a_table("binomial"), saved_fit
     new = {
         "id": list(range(7)),
         "team": ["a", "a", "b", "new", None, "b", "a"],

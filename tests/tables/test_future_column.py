@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,13 @@ def with_future(name: str) -> dict[str, Any]:
     return table | {"ahead": np.random.default_rng(5).choice(CHOICES[name], len(table["id"]))}
 
 
+@cache
+def of_one_number(name: str, number: float, drift: eb.Drift | None) -> pl.DataFrame:
+    """The answers where the same will be known of every row."""
+    asked: dict[str, Any] = WORDS[name] | {"method": "npmle", "drift": drift}
+    return as_polars(eb.shrink(pl.DataFrame(with_future(name)), **asked, future=number))
+
+
 @pytest.mark.parametrize("drift", [None, eb.Drift(0.2, 0.9, 0.3, 0.1)])
 @pytest.mark.parametrize("home", HOMES)
 @pytest.mark.parametrize("name", CHOICES)
@@ -66,7 +74,7 @@ def test_a_column_answers_each_row_as_its_number_does(name: str, home: str, drif
     # The cells on which effects move are as fine as the least noise of all rows asks for.
     near: dict[str, Any] = {"abs": 2e-3} if name == "normal" and drift else {"rel": 1e-12}
     for number in CHOICES[name]:
-        alone = as_polars(eb.shrink(pl.DataFrame(table), **asked, future=number))
+        alone = of_one_number(name, number, drift)
         rows = table["ahead"] == number
         for column in ["estimate", "upper", *PREDICTED, *(["predicted_still"] if drift else [])]:
             assert found[column].to_numpy()[rows] == pytest.approx(alone[column].to_numpy()[rows], **near), column
