@@ -1,6 +1,7 @@
 """Imports point the way docs/architecture.md says, and heavy libraries stay where they belong."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,11 @@ def layer(name: str) -> int:
     return next(number for number, names in enumerate(LAYERS) if name in names)
 
 
+@cache
+def statements(path: Path) -> list[ast.stmt]:
+    return ast.parse(path.read_text(encoding="utf-8")).body
+
+
 def imported(path: Path, *, anywhere: bool) -> set[str]:
     """The dotted names a module imports when it loads, or anywhere in it; what only type checkers read is left out."""
     found: set[str] = set()
@@ -90,7 +96,7 @@ def imported(path: Path, *, anywhere: bool) -> set[str]:
                 for block in ("body", "orelse", "finalbody", "handlers"):
                     visit(getattr(node, block, []))
 
-    visit(ast.parse(path.read_text(encoding="utf-8")).body)
+    visit(statements(path))
     return found
 
 

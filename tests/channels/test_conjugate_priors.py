@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, getcontext
+from functools import cached_property
+from itertools import accumulate
 from math import comb, factorial
 
 import numpy as np
@@ -136,7 +138,7 @@ def test_predictions_are_exact(pair: Counts, future: float) -> None:
         marginal = pair.joint(seen)
         joint = [pair.joint(seen, int(k), future) / marginal for k in y]
         log_p = np.array([float(p.ln()) for p in joint])
-        below = np.array([float(sum(joint[: k + 1])) for k in y])
+        below = np.array([float(total) for total in accumulate(joint)])
         assert ahead.log_density(y) == pytest.approx(log_p, rel=1e-10, abs=1e-10)
         assert ahead.pmf(y) == pytest.approx(np.exp(log_p), rel=1e-9, abs=1e-300)
         assert ahead.cdf(y) == pytest.approx(below, abs=1e-10)
@@ -189,6 +191,9 @@ def test_mmse_is_the_mean_posterior_variance(pair: Counts) -> None:
     assert mmse(pair.prior, pair.known, channel=pair.channel) == pytest.approx(float(total), rel=1e-10, abs=0.0)
 
 
+POINTS, WEIGHTS = np.polynomial.legendre.leggauss(20)
+
+
 @dataclass(frozen=True)
 class Density:
     """theta(d) with a log-density in d, 0 at d = 0, which is below -45 outside [left, right]; smooth on `scale`."""
@@ -206,17 +211,20 @@ class Density:
         if not low < high:
             return 0.0
         edges = np.linspace(low, high, 2 + int((high - low) / self.scale))
-        points, weights = np.polynomial.legendre.leggauss(20)
         half = 0.5 * np.diff(edges)[:, None]
-        d = edges[:-1, None] + half * (points + 1)
-        return float((half * weights * np.exp(self.log_density(d)) * function(self.theta(d))).sum())
+        d = edges[:-1, None] + half * (POINTS + 1)
+        return float((half * WEIGHTS * np.exp(self.log_density(d)) * function(self.theta(d))).sum())
+
+    @cached_property
+    def total(self) -> float:
+        return self.over(-np.inf, np.inf)
 
     def mean(self, function: Callable[[Floats], Floats]) -> float:
-        return self.over(-np.inf, np.inf, function) / self.over(-np.inf, np.inf)
+        return self.over(-np.inf, np.inf, function) / self.total
 
     def below(self, c: float) -> float:
         with np.errstate(divide="ignore"):
-            return self.over(-np.inf, float(self.inverse(np.asarray(c)))) / self.over(-np.inf, np.inf)
+            return self.over(-np.inf, float(self.inverse(np.asarray(c)))) / self.total
 
 
 def density(prior: ConjugatePrior, x: float, known: float) -> Density:
