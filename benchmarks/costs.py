@@ -96,6 +96,23 @@ def grouped(frame: polars.DataFrame, pool: bool = False) -> None:
     shrunken(frame, method="gamma", group="g", pool=pool)
 
 
+def looks(units: int, each: int) -> polars.DataFrame:
+    """A long table: so many looks at each unit."""
+    long = table(units * each, 1000)
+    unit, look = np.divmod(np.arange(units * each), each)
+    return long.with_columns(u=polars.Series([f"u{i}" for i in unit.tolist()]), l=polars.Series(look))
+
+
+def followed(frame: polars.DataFrame) -> None:
+    shrunken(frame, method="gamma", unit="u", look="l")
+
+
+def updated(frame: polars.DataFrame) -> None:
+    """A fit of the first half takes in the second."""
+    rows = len(frame) // 2
+    eb.fit(frame[:rows], "x", group="g", method="gamma").updated(frame[rows:])
+
+
 Asked = tuple[str, list[int], Callable[[int], polars.DataFrame], Callable[[polars.DataFrame], None]]
 MANY = [10_000, 100_000, 1_000_000]
 GROWTH: dict[str, Asked] = {
@@ -117,6 +134,9 @@ GROWTH: dict[str, Asked] = {
         lambda n: table(10 * n, 10 * n, n),
         lambda f: grouped(f, pool=True),
     ),
+    "an update of groups of one": ("groups", MANY, lambda n: table(2 * n, 1, n), updated),
+    "units of five looks": ("units", [200, 2000, 20_000], lambda n: looks(n, 5), followed),
+    "looks at 100 units": ("looks", [5, 20, 80], lambda n: looks(100, n), followed),
     "wide header": ("columns", [20, 200, 2000], wide, written),
 }
 """What is asked, what grows, how far, the tables and the question."""

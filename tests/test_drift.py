@@ -237,6 +237,16 @@ def test_precise_looks_are_not_rounded_to_coarse_cells() -> None:
     assert np.sqrt(after.variance) == pytest.approx(np.sqrt(together.variance), rel=0.01)
 
 
+def test_where_thetas_jump_to_is_the_same_for_whomever_and_whenever() -> None:
+    of, drift = channel_named("poisson"), eb.Drift(pull=0.1, fade=0.95, jump=0.2)
+    prior = eb.Prior(np.linspace(0.0, 30.0, 300), np.full(300, 1 / 300))
+    now = DiscretePosterior(prior.atoms, np.eye(300)[[0, 7, 150]])
+    jumps, ahead = drift.jumps(prior.atoms, prior, of), drift.jumped(now, prior, of)
+    assert isinstance(ahead, GridPosterior)
+    assert np.array_equal(jumps.edges, ahead.edges)
+    assert jumps.of(now.weights).weights == pytest.approx(ahead.weights, abs=1e-15)
+
+
 @pytest.mark.parametrize("channel", ["poisson", "normal"])
 def test_many_more_atoms_than_cells_move_as_each_of_them_would(channel: str) -> None:
     of, drift = channel_named(channel), eb.Drift(pull=0.1, fade=0.95, jump=1e-5)

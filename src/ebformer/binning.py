@@ -38,6 +38,21 @@ def distinct_rows(*arrays: NDArray[Any] | None) -> tuple[NDArray[np.intp], NDArr
     return first, code
 
 
+def alike(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Which distinct row of a table of numbers [n, k] each row is, however many columns it has.
+
+    Columns are taken two by two, a pair of numbers as one, until one is left.
+
+    >>> alike(np.array([[3, 1, 4], [1, 5, 9], [3, 1, 4]])).tolist()
+    [1, 0, 1]
+    """
+    while rows.shape[1] > 1:
+        code, kinds = _numbered(rows.ravel())
+        code, even = code.reshape(rows.shape), rows.shape[1] // 2 * 2
+        rows = np.concatenate([code[:, :even:2] * kinds + code[:, 1:even:2], code[:, even:]], axis=1)
+    return _numbered(rows[:, 0])[0]
+
+
 def _numbered(array: NDArray[Any]) -> tuple[NDArray[np.intp], int]:
     """The rank of every entry among the distinct ones, and how many these are.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,9 @@ from ebformer.tables.checking import check_fit
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit
 from ebformer.tables.frames import source_of
-from ebformer.tables.learning import fit_table
+from ebformer.tables.learning import fit_table, with_units
 from ebformer.tables.observations import Observations, observe
-from ebformer.tally import Tally
+from ebformer.tally import Tally, added_up
 
 COLUMNS = Columns("goals", "games", "team")
 ROWS = st.lists(
@@ -92,6 +93,20 @@ def test_equal_tallies_are_fitted_and_checked_once() -> None:
     checks = check_fit(fit, observations, np.random.default_rng(0))
     assert list(fit.rules) == sorted(fit.rules, key=str) == sorted(group for _, groups in checks for group in groups)
     assert len(checks) == len(fitted)
+
+
+def test_groups_that_were_alike_and_are_take_in_new_rows_once() -> None:
+    first, more, fitted = many_teams(rows=1), many_teams(rows=2), list[Tally]()
+
+    def method(tally: Tally) -> Rule:
+        fitted.append(tally)
+        return eb.CATALOGUE["gamma"](tally)
+
+    grown = with_units(replace(fit_table(first, eb.CATALOGUE["gamma"]), method=method), more)
+    before, then = first.tallies(), more.tallies()
+    assert len(fitted) == len({(before[team], then[team]) for team in then}) < len(then)
+    for team, rule in grown.rules.items():
+        assert rule.tally == added_up([(before[team], 1), (then[team], 1)])
 
 
 def test_a_saved_fit_writes_a_shared_rule_once(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 import ebformer as eb
+from ebformer.bayes.marginal import ENTRIES
 from ebformer.cli import ebformer
+from ebformer.drift.cells import MOST_CELLS
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.frames import source_of
@@ -203,3 +205,32 @@ def test_what_is_left_out_or_assumed_is_said() -> None:
 def said_about(table: pl.DataFrame, fit: Any, drift: eb.Drift | None) -> list[str]:
     columns = Columns("goals", "games", "club", unit="player", look="season")
     return shrink_table(source_of(table), columns, fit, Wanted(drift=drift), "explain").remarks
+
+
+LONG = "a" * 10**7
+"""A thousand texts as long as this are ten billion letters."""
+
+
+def test_one_long_name_among_many_takes_no_memory_but_its_own() -> None:
+    table, _ = league(1000, 2)
+    other = {"p7": LONG}
+    renamed = table.with_columns(pl.col("player").replace(other), season=pl.col("season").cast(pl.String))
+    plain, long = (eb.shrink(each, **ASKED, drift=DRIFT) for each in (table, renamed))
+    assert long["player"].replace({LONG: "p7"}).to_list() == plain["player"].to_list()
+    assert long["estimate"].to_list() == plain["estimate"].to_list()
+
+
+def test_units_are_answered_in_blocks_that_fit_into_memory_as_if_in_one() -> None:
+    """Posteriors of thetas that move live on cells, whatever the prior."""
+    table, _ = league(5000, 2)
+    shrunken = shrink_table(
+        source_of(table),
+        Columns.named("goals", None, None, "player", "season", exposure="games"),
+        eb.estimator("gamma"),
+        Wanted(drift=DRIFT),
+    )
+    asked = shrunken.fit.questions(shrunken.observations)
+    blocks = [at for _, at in asked.blocks(MOST_CELLS)]
+    assert all((at.stop - at.start) * MOST_CELLS <= ENTRIES for at in blocks)
+    assert np.concatenate([np.r_[at] for at in blocks]).tolist() == list(range(asked.first.size))
+    assert len(blocks) > 1

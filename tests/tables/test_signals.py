@@ -233,3 +233,11 @@ def test_a_lazy_frame_comes_back_lazy_and_what_is_no_table_is_refused() -> None:
     for other in (duckdb.connect().sql("SELECT 1 AS n"), [1, 2]):
         with pytest.raises(InputError, match="cannot find signals in a"):
             eb.signals(other, "drug", "event", "n")
+
+
+def test_one_long_name_among_many_takes_no_memory_but_its_own() -> None:
+    def found(name: str) -> list[float]:
+        more = polars.DataFrame({"drug": [name], "event": ["e0"], "sex": [0], "n": [9]})
+        return eb.signals(polars.concat([reports(), more]), "drug", "event", "n")["EBGM"].to_list()
+
+    assert found("a" * 10**7) == pytest.approx(found("a"))

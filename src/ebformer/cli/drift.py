@@ -95,9 +95,12 @@ def _side_by_side(
     history: str, seen: tuple[str, str], word: str, known: tuple[str | None, str | None], look: str | None
 ) -> Sequence[Looks]:
     """Pairs of looks of a table that has both in a row."""
+    import numpy as np
+
     from ebformer.errors import InputError
     from ebformer.looks import Looks
     from ebformer.tables.arrays import read_columns
+    from ebformer.tables.names import Names
 
     (before, after), (first, second) = seen, known
     if (first is None) != (second is None):
@@ -105,10 +108,9 @@ def _side_by_side(
             raise InputError(f"the {word} of one look are missing: name --{word}-before and --{word}-after")
         options.say(f"no exposures of the {'second' if first else 'first'} look are named: each is taken to be 1")
     columns = read_columns([history], dict.fromkeys(name for name in (before, after, first, second, look) if name))
-    keys = columns[look].astype(str) if look else None
+    which = Names.called(columns[look]).which if look else np.zeros(columns[before].size, dtype=np.intp)
     looks = []
-    for key in sorted(set(keys.tolist())) if keys is not None else [None]:
-        rows = slice(None) if keys is None else keys == key
+    for rows in np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1]):
         about = {word: columns[first][rows]} if first else {}
         ahead = columns[second][rows] if second else None
         looks.append(Looks.of(columns[before][rows], columns[after][rows], future=ahead, channel=None, **about))

@@ -13,12 +13,12 @@ from ebformer.bayes.marginal import admitted, observations
 from ebformer.bayes.prediction import ContinuousMixture, WholeMixture, future_known
 from ebformer.channels.base import Channel
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
-from ebformer.drift.cells import on_atoms
+from ebformer.drift.cells import gathered, on_atoms
 from ebformer.levels import first_reaching, tails
 from ebformer.prior import AnyPrior, Prior
 
 if TYPE_CHECKING:
-    from ebformer.drift.law import Drift
+    from ebformer.drift.law import Drift, Jumps
 
 Earlier = Sequence[tuple[ArrayLike, ArrayLike | None]]
 """Earlier looks at the same units, the oldest first: observations, NaN where there was none, and what is known."""
@@ -41,8 +41,9 @@ def posterior(
     at, about = observations(channel, x, known)
     grid = on_atoms(admitted(prior, channel), channel, float(channel.noise(about).min(initial=np.inf)))
     weights = np.broadcast_to(grid.weights, (*at.shape, len(grid)))
+    jumps = _jumps(drift, grid, channel)
     for look, then in earlier:
-        weights = _forward(drift, _seen(weights, grid, look, then, channel, at.shape), grid, channel)
+        weights = _forward(drift, jumps, _seen(weights, grid, look, then, channel, at.shape), grid, channel)
     after = bayes.posterior(grid, at, about, channel=channel)
     assert isinstance(after, DiscretePosterior)
     weights = after.weights * weights / grid.weights
@@ -69,12 +70,19 @@ def _seen(
     return updated
 
 
-def _forward(drift: Drift, weights: Floats, prior: Prior, channel: Channel) -> Floats:
+def _jumps(drift: Drift, prior: Prior, channel: Channel) -> Jumps | None:
+    """Where the thetas of a prior jump to between two looks, if they do."""
+    if drift.spread(prior, channel) == 0.0:
+        return None
+    return drift.jumps(gathered(DiscretePosterior(prior.atoms, prior.weights), channel).atoms, prior, channel)
+
+
+def _forward(drift: Drift, jumps: Jumps | None, weights: Floats, prior: Prior, channel: Channel) -> Floats:
     """The prior of the next look for units whose present theta has these weights [..., k] on the prior's atoms."""
     everybody = prior.weights
-    units = np.concatenate([weights.reshape(-1, everybody.size), everybody[None]])
-    ahead = drift.jumped(DiscretePosterior(prior.atoms, units), prior, channel)
-    if isinstance(ahead, GridPosterior):
+    if jumps is not None:
+        units = np.concatenate([weights.reshape(-1, everybody.size), everybody[None]])
+        ahead = jumps.of(gathered(DiscretePosterior(prior.atoms, units), channel).weights)
         cell = np.clip(np.searchsorted(ahead.edges, prior.atoms, side="right") - 1, 0, ahead.atoms.size - 1)
         ratio = ahead.weights[:-1] / np.maximum(ahead.weights[-1], np.finfo(float).tiny)
         weights = everybody * ratio[:, cell].reshape(weights.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from ebformer.estimators.base import Estimator
 from ebformer.looks import Looks
 from ebformer.networks.estimates import OutsideTrainingRange
 from ebformer.prior import Prior
+
+Moments = tuple[Floats, Floats, Floats]
+"""Of the next theta of every pair, whatever the jump: what `Case.moments` gives."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +67,7 @@ class Case:
         weights = self.prior.weights[finite] / self.prior.weights[finite].sum()
         return max(float(np.sqrt(weights @ (eta[finite] - weights @ eta[finite]) ** 2)), 1e-9)
 
-    def moments(self, drift: Drift) -> tuple[Floats, Floats, Floats]:
+    def moments(self, drift: Drift) -> Moments:
         """Of the next theta given each pair's first look: its mean, its variance without jumps, and where they add.
 
         The last is the chance of a jump times the variance that one unit of it in the stable coordinate is worth.
@@ -97,22 +100,21 @@ class Case:
         error = self.looks.y - self.channel.mean(mean, self.looks.future)
         return np.asarray(error**2 / self.channel.variance(mean, self.looks.future))
 
-    def variance_ahead(self, drift: Drift) -> Floats:
+    def variance_ahead(self, moments: Moments, jump: float) -> Floats:
         """The variance of the next theta given each pair's first look, in the stable coordinate."""
-        mean, variance, worth = self.moments(drift)
-        variance = variance + worth * drift.jump * self.variance
+        mean, variance, worth = moments
+        variance = variance + worth * jump * self.variance
         return np.asarray(variance / self.channel.variance(mean, np.asarray(1.0)))
 
-    def misfit_of_jump(self, drift: Drift, jump: float) -> Floats:
+    def misfit_of_jump(self, moments: Moments, jump: float) -> Floats:
         """-log p(y | x) for every pair, if the next theta has the conjugate law of its mean and variance."""
-        spread = np.sqrt(self.variance_ahead(replace(drift, jump=jump)))
-        mean = self.moments(drift)[0]
-        return -self.channel.log_around(self.looks.y, self.looks.future, mean, np.maximum(spread, 1e-9))
+        spread = np.sqrt(self.variance_ahead(moments, jump))
+        return -self.channel.log_around(self.looks.y, self.looks.future, moments[0], np.maximum(spread, 1e-9))
 
-    def misfit_if_normal(self, drift: Drift, jump: float) -> Floats:
+    def misfit_if_normal(self, moments: Moments, jump: float) -> Floats:
         """-log p(y | x) for every pair, if y were normal with its mean and variance."""
-        mean = self.moments(drift)[0]
-        spread = self.variance_ahead(replace(drift, jump=jump)) + self.channel.noise(self.looks.future) ** 2
+        mean = moments[0]
+        spread = self.variance_ahead(moments, jump) + self.channel.noise(self.looks.future) ** 2
         variance = self.channel.variance(mean, np.asarray(1.0)) * spread
         error = self.channel.mle(self.looks.y, self.looks.future) - mean
         return np.asarray(0.5 * (np.log(variance) + error**2 / variance))

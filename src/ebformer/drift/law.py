@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ebformer import bayes
 from ebformer.channels import channel_named
@@ -38,6 +38,21 @@ NOTHING = 1e-20
 
 LEAST_JUMP = 1e-12
 """A smaller jump is none: no table could tell, and one over its variance would not be a number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Jumps:
+    """The law of the next theta, cell by cell, of those atoms [k] that are borne: law [borne, cells]."""
+
+    borne: NDArray[np.bool_]
+    law: Floats
+    middles: Floats
+    edges: Floats
+
+    def of(self, weights: Floats) -> GridPosterior:
+        """The next thetas of units with these weights [..., k]."""
+        ahead = weights[..., self.borne] @ self.law
+        return GridPosterior(self.middles, ahead, self.edges, np.zeros(self.middles.size, dtype=bool))
 
 
 @dataclass(frozen=True)
@@ -186,19 +201,32 @@ class Drift:
     def jumped(self, after: Posterior, prior: Prior, channel: Channel, noise: float = np.inf) -> DiscretePosterior:
         """The law of the next theta of units that do not start afresh."""
         now = after if isinstance(after, DiscretePosterior) else in_cells(after, channel)
-        spread = self.spread(prior, channel)
-        if spread == 0.0:
+        if self.spread(prior, channel) == 0.0:
             unmoved = self == Drift.none()
             return now if unmoved else DiscretePosterior(self.kept(now.atoms, prior.mean, channel), now.weights)
         now = gathered(now, channel)
-        means = self.kept(now.atoms, prior.mean, channel)
+        borne = np.asarray((now.weights > NOTHING).reshape(-1, now.atoms.size).any(axis=0))
+        return self.jumps(now.atoms, prior, channel, noise, borne).of(now.weights)
+
+    def jumps(
+        self,
+        atoms: Floats,
+        prior: Prior,
+        channel: Channel,
+        noise: float = np.inf,
+        borne: NDArray[np.bool_] | None = None,
+    ) -> Jumps:
+        """Where thetas on these atoms jump to, or those of them that are `borne`, where all have a deviation above 0.
+
+        It is the same for all units, and at every look.
+        """
+        borne = np.ones(atoms.size, dtype=np.bool_) if borne is None else borne
+        spread, means = self.spread(prior, channel), self.kept(atoms, prior.mean, channel)
         u = channel.coordinate(np.concatenate([means, self.shifted(prior.atoms, channel)]))
         low, high = u.min() - REACH * spread, u.max() + REACH * spread
         edges = even_edges(channel, float(low), float(high), min(FINE * spread, noise / 2))
-        borne = (now.weights > NOTHING).reshape(-1, means.size).any(axis=0)
         law = shares(channel.next_look.around(means[borne], np.full(int(borne.sum()), spread)), edges)
-        weights = now.weights[..., borne] @ law
-        return GridPosterior(middles(channel, edges), weights, edges, np.zeros(edges.size - 1, dtype=bool))
+        return Jumps(borne, law, middles(channel, edges), edges)
 
     # Answers, for a prior and observations.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
 
 from ebformer.distributions import Floats
-from ebformer.drift.case import Case
+from ebformer.drift.case import Case, Moments
 from ebformer.drift.law import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
@@ -87,14 +87,18 @@ def _likeliest_jump(cases: Sequence[Case], drift: Drift, pull_error: float, usua
         )
         return float(np.exp(best.x))
 
-    def conjugate(at: Floats, means: Drift = drift) -> Floats:
-        return np.concatenate([case.misfit_of_jump(means, float(at[0])) for case in cases])
+    found = [case.moments(drift) for case in cases]
+    further = [case.moments(replace(drift, pull=min(drift.pull + pull_error, 1.0))) for case in cases]
+
+    def conjugate(at: Floats, moments: Sequence[Moments] = found) -> Floats:
+        told = zip(cases, moments, strict=True)
+        return np.concatenate([case.misfit_of_jump(each, float(at[0])) for case, each in told])
 
     def normal(at: Floats) -> Floats:
-        return np.concatenate([case.misfit_if_normal(drift, float(at[0])) for case in cases])
+        told = zip(cases, found, strict=True)
+        return np.concatenate([case.misfit_if_normal(each, float(at[0])) for case, each in told])
 
     jump = likeliest(conjugate)
-    further = replace(drift, pull=min(drift.pull + pull_error, 1.0))
     (error,) = _standard_errors(conjugate, units, _look(cases), np.array([jump]), typical, width, [(0.0, None)])
     others = likeliest(normal) - jump, likeliest(lambda at: conjugate(at, further)) - jump
     return jump, float(np.hypot(error, np.hypot(*others)))
@@ -113,7 +117,8 @@ def _look(cases: Sequence[Case]) -> NDArray[np.intp]:
 def _dispersion(cases: Sequence[Case], drift: Drift) -> Floats:
     """By how much each second look varies more than the channel says: more, the more is known about it."""
     units = np.concatenate([case.looks.multiplicity for case in cases])
-    jumps = float(units @ np.concatenate([case.variance_ahead(drift) for case in cases])) / float(units.sum())
+    ahead = np.concatenate([case.variance_ahead(case.moments(drift), drift.jump) for case in cases])
+    jumps = float(units @ ahead) / float(units.sum())
     expected = np.concatenate([1.0 + jumps / case.channel.noise(case.looks.future) ** 2 for case in cases])
     found = np.concatenate([case.squared_error(drift) for case in cases])
     return np.asarray(expected * max(1.0, float(units @ (found / expected)) / float(units.sum())))

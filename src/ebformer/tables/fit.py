@@ -16,6 +16,7 @@ from ebformer.binning import coarsened, distinct_rows
 from ebformer.covariates import Expectation
 from ebformer.deviations import shifted
 from ebformer.distributions import Floats
+from ebformer.drift.cells import MOST_CELLS
 from ebformer.errors import EbformerError, InputError
 from ebformer.plural import counted
 from ebformer.point_null import pointed
@@ -49,10 +50,10 @@ class Questions:
     first: NDArray[np.intp]
     which: NDArray[np.intp]
 
-    def blocks(self) -> Iterator[tuple[Rule, slice]]:
-        """Every rule and its questions, as many at a time as bound the memory of a posterior."""
+    def blocks(self, cells: int = 1) -> Iterator[tuple[Rule, slice]]:
+        """Every rule and its questions, as many at a time as bound the memory of a posterior, on so many cells."""
         for rule, size, end in zip(self.rules, self.asked.tolist(), np.cumsum(self.asked).tolist(), strict=True):
-            block = at_once(rule.prior)
+            block = min(at_once(rule.prior), at_once(None) // cells)
             for start in range(end - size, end, block):
                 yield rule, slice(start, min(start + block, end))
 
@@ -142,7 +143,7 @@ class Fit:
         found: dict[str, list[NDArray[Any]]] = {name: [] for answer in answers for name in answer.columns}
         among = any(answer.all for answer in answers)
         blocks = []
-        for rule, at in asked.blocks():
+        for rule, at in asked.blocks(1 if wanted.moving is None else MOST_CELLS):
             ahead = future[at] if future is not None else wanted.number_ahead
             earlier = () if history is None or histories is None else histories.earlier(history[at])
             told = None if expected is None else expected[asked.first[at]]

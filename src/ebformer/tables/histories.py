@@ -17,6 +17,7 @@ from ebformer.estimators.base import Estimator
 from ebformer.looks import Looks
 from ebformer.plural import counted
 from ebformer.tables.columns import Columns
+from ebformer.tables.names import Names
 from ebformer.tables.observations import Source
 
 HISTORY = "ebformer_history"
@@ -58,9 +59,11 @@ def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histo
     columns = columns.of_units
     rows, looks = added.arrays(), whole.arrays()
     order, at = _in_order(looks[look])
-    names, who = np.unique([str(each) for each in looks[unit_column]], return_inverse=True)
-    x, known = np.full((2, names.size, order.size), np.nan)
-    x[who, at], known[who, at] = (np.asarray(looks[name], dtype=np.float64) for name in (columns.x, str(columns.known)))
+    units = Names.called(looks[unit_column])
+    x, known = np.full((2, len(units.distinct), order.size), np.nan)
+    x[units.which, at], known[units.which, at] = (
+        np.asarray(looks[name], dtype=np.float64) for name in (columns.x, str(columns.known))
+    )
     nothing = columns.channel.whole & (x == 0) & (known == 0)  # no events in no time: not seen, then
     seen = np.isfinite(x) & np.isfinite(known) & ~nothing
     x, known = np.where(seen, x, np.nan), np.where(seen, known, np.nan)
@@ -71,11 +74,12 @@ def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histo
             ends = x[both, then], x[both, then + 1], known[both, then], known[both, then + 1]
             pairs.append(Looks.of(*ends, channel=columns.channel))
     here = np.flatnonzero(_in_order(rows[look])[1] == order.size - 1)
-    unit = np.searchsorted(names, [str(rows[unit_column][row]) for row in here])
-    kinds, number = distinct_rows(np.zeros(here.size), *x[unit, :-1].T, *known[unit, :-1].T)
+    number = {name: i for i, name in enumerate(units.distinct)}
+    unit = np.array([number[str(name)] for name in rows[unit_column][here]], dtype=np.intp)
+    kinds, history = distinct_rows(np.zeros(here.size), *x[unit, :-1].T, *known[unit, :-1].T)
     histories = Histories(x[unit, :-1][kinds], known[unit, :-1][kinds], pairs)
-    last = {name: entries[here] for name, entries in rows.items()} | {HISTORY: number}
-    gone = names.size - np.unique(unit).size
+    last = {name: entries[here] for name, entries in rows.items()} | {HISTORY: history}
+    gone = len(units.distinct) - np.unique(unit).size
     were, are = ("was", "is") if gone == 1 else ("were", "are")
     left_out = f"{counted(gone, 'unit')} {were} not seen in the last look, {order[-1]}, and {are} left out"
     said = [left_out] if gone else []
@@ -89,7 +93,8 @@ def _in_order(looks: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     try:
         numbers = np.asarray(looks, dtype=np.float64)
     except (TypeError, ValueError):
-        return np.unique(np.array([str(look) for look in looks.tolist()]), return_inverse=True)
+        named = Names.called(looks)
+        return np.array(named.distinct, dtype=object), named.which
     _, first, at = np.unique(numbers, return_index=True, return_inverse=True)
     return np.array([_called(look) for look in looks[first]]), at
 

@@ -70,14 +70,19 @@ def with_units(fit: Fit, observations: Observations) -> Fit:
         if rule.tally is None:
             raise InputError("the fit was saved without its units, by an earlier ebformer: fit them once more")
         seen[group] = rule.tally
-    grown: dict[str | None, Tally] = {}
+    grown: list[tuple[Tally, list[str | None]]] = []  # each once: of groups that were alike, and are
     for tally, groups in observations.distinct_tallies:
-        grown |= {name: added_up([(seen[name], 1), (tally, 1)]) if name in seen else tally for name in groups}
+        alike: dict[int, list[str | None]] = {}
+        for group in groups:
+            alike.setdefault(id(seen.get(group)), []).append(group)
+        for some in alike.values():
+            before = seen.get(some[0])
+            grown.append((tally if before is None else added_up([(before, 1), (tally, 1)]), some))
     if fit.between is not None:
-        tallies = [(tally, [group]) for group, tally in (seen | grown).items()]
-        return _pooled(fit.columns, tallies, method, fit.neighbours)
-    rules = {group: method(coarsened(tally)) for group, tally in grown.items()}
-    return Fit(fit.columns, {**fit.rules, **rules}, method)
+        each = seen | {group: tally for tally, some in grown for group in some}
+        return _pooled(fit.columns, [(tally, [group]) for group, tally in each.items()], method, fit.neighbours)
+    fitted = [(method(coarsened(tally)), some) for tally, some in grown]
+    return Fit(fit.columns, {**fit.rules, **{group: rule for rule, some in fitted for group in some}}, method)
 
 
 def _check_method_of_proportions(method: Callable[[Tally], Rule]) -> None:
@@ -96,8 +101,10 @@ def _around_expectations(observations: Observations) -> dict[str | None, Rule]:
     assert observations.expected is not None
     names, group = observations.groups
     rules: dict[str | None, Rule] = {}
-    for i, name in enumerate(names):
-        at = np.flatnonzero((group == i) & (observations.known > 0))
+    seen = np.flatnonzero(observations.known > 0)
+    seen = seen[np.argsort(group[seen], kind="stable")]
+    ends = np.cumsum(np.bincount(group[seen], minlength=len(names)))
+    for name, at in zip(names, np.split(seen, ends[:-1]), strict=True):
         if at.size:
             x, known, told = observations.x[at], observations.known[at], observations.expected[at]
             rules[name] = around_expectations(x, known, told, observations.keys.rows[at], observations.tally(at))

@@ -36,6 +36,11 @@ class Names:
         rank[order] = np.arange(len(found))
         return cls([found[i] for i in order], rank[which])
 
+    @classmethod
+    def called(cls, entries: NDArray[Any]) -> Names:
+        """What these entries are called as text; a long one among them takes no memory but its own."""
+        return cls.of(np.array([str(each) for each in entries], dtype=object))
+
     def __getitem__(self, at: NDArray[Any]) -> Names:
         """Some of them, by mask or by position."""
         return Names(self.distinct, self.which[at])

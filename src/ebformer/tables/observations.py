@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.binning import distinct_rows
+from ebformer.binning import alike, distinct_rows
 from ebformer.channels.base import Channel
 from ebformer.deviations import deviations
 from ebformer.distributions import Floats
@@ -224,7 +224,7 @@ class Observations:
         for size in np.unique(sizes).tolist():
             those = np.flatnonzero(sizes == size)
             seen = shown[starts[those, None] + np.arange(size)]  # row by row what each of these groups showed, in order
-            _, which = distinct_rows(*seen.T)
+            which = alike(seen)
             for members in np.split(those[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which))[:-1]):
                 at = order[starts[members[0]] : starts[members[0]] + size]
                 if not bool(np.all(self.columns.channel.blank(self.x[at], self.known[at]))):

@@ -25,6 +25,7 @@ from ebformer.tables.columns import Columns
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.files import complaints_about
 from ebformer.tables.fit import Fit
+from ebformer.tables.names import Names
 from ebformer.tables.observations import observe
 from ebformer.tables.shrink import shrink_table
 from ebformer.tables.sql import quoted
@@ -109,7 +110,7 @@ def signals(
         raise InputError(f"cannot find signals in a {kind}: give a pandas, polars or pyarrow table") from error
     pairs = Pairs(row, column, count, stratify, expected)
     pairs.found_in(native.columns)
-    ebformer_reports = {name: _of_one_type(name, native[name].to_numpy()) for name in pairs.columns}
+    ebformer_reports = {name: _of_one_type(name, native[name]) for name in pairs.columns}
     with complaints_about("the table"), duckdb.connect() as connection:
         table = DuckTable(connection.from_query("SELECT * FROM ebformer_reports"))
         del ebformer_reports
@@ -124,8 +125,10 @@ def signals(
     return rows.lazy().to_native() if lazy else rows.to_native()
 
 
-def _of_one_type(name: str, entries: NDArray[Any]) -> NDArray[Any]:
+def _of_one_type(name: str, column: nw.Series[Any]) -> NDArray[Any]:
     """The column, or an `InputError` where text and numbers are mixed in it, which DuckDB does not hold."""
+    # Arrays of text would give every entry the room of the longest.
+    entries = np.array(column.to_list(), dtype=object) if column.dtype == nw.String() else column.to_numpy()
     if entries.dtype == object:
         types = {type(entry).__name__ for entry in entries if entry is not None and entry == entry}
         if len(types) > 1:
@@ -208,7 +211,7 @@ def _from_margins(table: DuckTable, pairs: Pairs) -> tuple[duckdb.DuckDBPyRelati
 
 def _margin(found: dict[str, Any], name: str, strata: list[Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The totals of every row or column [r, s]."""
-    _, at = np.unique(np.asarray(found[name], dtype=object).astype(str), return_inverse=True)
+    at = Names.called(np.asarray(found[name], dtype=object)).which
     number = {each: i for i, each in enumerate(strata)}
     totals = np.zeros((at.max() + 1, len(strata)))
     totals[at, [number[each] for each in np.asarray(found["s"]).tolist()]] = found["n"]
