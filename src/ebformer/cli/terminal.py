@@ -54,12 +54,18 @@ def columns_that_fit(rows: Sequence[Mapping[str, object]], matter: Sequence[str]
     >>> columns_that_fit([{"about": "a" * 70, "name": "Ann", "estimate": 0.25}], ["name", "estimate"], width=40)
     ['name', 'estimate']
     """
-    wide = {name: 2 + max(len(name), *(len(cell(row[name])) for row in rows)) for name in rows[0]}
-    if sum(wide.values()) <= width:
+    from rich.cells import cell_len
+
+    # A column takes a space on either side and one between it and the next; the table, one more.
+    wide = {
+        name: 3 + max(cell_len(one_line(text)) for text in (name, *(cell(row[name]) for row in rows)))
+        for name in rows[0]
+    }
+    if 1 + sum(wide.values()) <= width:
         return list(wide)
     kept: list[str] = []
     for name in matter:
-        if kept and sum(wide[each] for each in (*kept, name)) > width:
+        if kept and 1 + sum(wide[each] for each in (*kept, name)) > width:
             break
         kept.append(name)
     return kept
