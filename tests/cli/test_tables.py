@@ -555,6 +555,15 @@ def test_a_narrow_terminal_shows_whole_columns_and_what_they_are_ordered_by(leag
     assert all(len(re.sub("\x1b[^m]*m", "", line)) <= columns for line in table.splitlines())
 
 
+@pytest.mark.parametrize("command", ["methods", "datasets"])
+def test_a_narrow_terminal_breaks_no_words(command: str) -> None:
+    """All that is on a wide terminal, and as many short columns side by side as there is room for."""
+    narrow, wide = (re.sub("\x1b[^m]*m|─", "", on_a_terminal(command, columns=columns)) for columns in (80, 400))
+    assert "…" not in narrow
+    assert max(len(line.rstrip()) for line in narrow.splitlines()) <= 80
+    assert set(narrow.split()) == set(wide.split())
+
+
 def test_fractions_have_few_digits_on_a_terminal_and_all_in_the_file(tmp_path: Path) -> None:
     years = ["0.7342465753424657", "0.250", "12.000000000000123"]
     names = ["1.2345678901234", "b", "c"]  # text, of which one looks like a number
