@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import faults
+from ebformer import load_fit
 
 OLD = "what stood here before\n"
 ESTIMATE = ("estimate", "in.csv", "--count", "x", "--method", "gamma")
@@ -73,6 +74,19 @@ def test_a_pipe_that_closes_early_is_no_failure(folder: Path) -> None:
     assert "Traceback" not in said
 
 
+def test_an_update_whose_rows_nobody_reads_is_an_update(folder: Path) -> None:
+    assert run(*ESTIMATE, "--save", "fit.json", "-o", "out.csv", folder=folder).returncode == 0
+    command = [sys.executable, "-m", "ebformer", "apply", "fit.json", "in.csv", "--update"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+    assert process.returncode == 141
+    tally = load_fit(folder / "fit.json").tally
+    assert tally is not None
+    assert tally.n == 40_000
+
+
 def test_two_writers_leave_the_whole_file_of_one(folder: Path) -> None:
     writing = [sys.executable, "-m", "ebformer", *ESTIMATE, "-o", "out.csv"]
     both = [subprocess.Popen(writing, cwd=folder, stderr=subprocess.PIPE) for _ in range(2)]
@@ -81,6 +95,31 @@ def test_two_writers_leave_the_whole_file_of_one(folder: Path) -> None:
     assert [one.returncode for one in both] == [0, 0]
     assert len((folder / "out.csv").read_text().splitlines()) == 20_001
     assert sorted(path.name for path in folder.iterdir()) == ["in.csv", "out.csv"]
+
+
+def test_updates_at_once_lose_no_units(folder: Path) -> None:
+    """A fit has the units of all commands that said they added theirs, and the others say that they did not."""
+    assert run(*ESTIMATE, "--save", "fit.json", "-o", "out.csv", folder=folder).returncode == 0
+    adding = [sys.executable, "-m", "ebformer", "apply", "fit.json", "in.csv", "--update", "-o"]
+    several = [
+        subprocess.Popen([*adding, f"{i}.csv"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for i in range(3)
+    ]
+    said = [one.communicate()[1] for one in several]
+    added = [one.returncode == 0 for one in several]
+    tally = load_fit(folder / "fit.json").tally
+    assert tally is not None
+    assert tally.n == 20_000 * (1 + sum(added))
+    for done, told in zip(added, said, strict=True):
+        assert done or "another command has changed fit.json" in told
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "0.csv",
+        "1.csv",
+        "2.csv",
+        "fit.json",
+        "in.csv",
+        "out.csv",
+    ]
 
 
 @pytest.mark.parametrize("name", ["estimate", "site"])

@@ -12,13 +12,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ebformer.errors import EbformerError
+
 SPECIAL = "is a pipe or a device, no file: give the name of a file"
 """Why nothing is written to a target that `is_special`."""
 
 
+State = tuple[int, int, int]
+"""Which file has a name, and when it was last written."""
+
+
+def state(path: str | os.PathLike[str]) -> State:
+    """What changes whenever another command replaces a file."""
+    now = os.stat(path)
+    return now.st_ino, now.st_size, now.st_mtime_ns
+
+
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], over: State | None = None) -> Iterator[Path]:
     """Give a temporary path in the target's folder; on success it takes the target's name, on failure it vanishes.
+
+    What is written may rest on what the target held when it was read, in the state `over`: one that was replaced since
+    then is left as it is.
 
     >>> import tempfile, pathlib
     >>> target = pathlib.Path(tempfile.mkdtemp()) / "answer.txt"
@@ -35,14 +50,18 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         partial.touch(exist_ok=False)
         yield partial
+        if over is not None and over != state(target):
+            raise EbformerError(
+                f"another command has changed {path} in the meantime, and it stays so: run this one again"
+            )
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
+def write_text(path: str | os.PathLike[str], text: str, over: State | None = None) -> None:
     """Write a text in UTF-8, all of it or nothing."""
-    with replacing(path) as partial:
+    with replacing(path, over) as partial:
         partial.write_text(text, encoding="utf-8")
 
 

@@ -10,16 +10,16 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.atomic import write_text
+from ebformer.atomic import State, write_text
 from ebformer.errors import InputError
 
 LARGEST_FILE = 2**30
 """Bytes. What is saved here stays below some megabytes; a larger file is refused before it is read."""
 
 
-def write_json(path: str | os.PathLike[str], record: dict[str, Any]) -> None:
+def write_json(path: str | os.PathLike[str], record: dict[str, Any], over: State | None = None) -> None:
     """Write plain values as JSON that a person can read, all of it or nothing."""
-    write_text(path, json.dumps(record, indent=1) + "\n")
+    write_text(path, json.dumps(record, indent=1) + "\n", over)
 
 
 def read_json(path: str | os.PathLike[str], what: str, advice: str) -> Any:

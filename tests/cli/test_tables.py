@@ -507,12 +507,12 @@ def test_the_help_of_apply_speaks_of_the_columns_of_the_fit() -> None:
     assert "up to the binning that large tables need" in said
 
 
-def on_a_terminal(*arguments: str | Path) -> str:
-    """What a command that succeeds shows on a wide terminal."""
+def on_a_terminal(*arguments: str | Path, columns: int = 160) -> str:
+    """What a command that succeeds shows on a terminal, a wide one unless it is said how wide."""
     pty = pytest.importorskip("pty")
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "ebformer", *map(str, arguments)]
-    wide = os.environ | {"TERM": "xterm", "COLUMNS": "160"}
+    wide = os.environ | {"TERM": "xterm", "COLUMNS": str(columns)}
     with subprocess.Popen(command, stdout=follower, stderr=follower, env=wide) as process:
         os.close(follower)
         seen = b""
@@ -541,6 +541,27 @@ def test_a_first_look_on_a_terminal(league: Path) -> None:
     assert len([one.end() for one in found if one]) == 2
     assert len({one.end() for one in found if one}) == 1
     assert "write all of them with -o" in text
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_a_narrow_terminal_shows_whole_columns_and_what_they_are_ordered_by(league: Path, columns: int) -> None:
+    asked = ("--count", "goals", "--exposure", "games", "--method", "gamma", "--top", "9", "--future", "38")
+    text = on_a_terminal("estimate", league, *asked, columns=columns)
+    head = next(line for line in text.splitlines() if "player" in line)
+    table = text[: text.index("the first 20 rows by expected_rank")]
+    assert "expected_rank" in head
+    assert "goals" in head
+    assert "…" not in table
+    assert all(len(re.sub("\x1b[^m]*m", "", line)) <= columns for line in table.splitlines())
+
+
+@pytest.mark.parametrize("command", ["methods", "datasets"])
+def test_a_narrow_terminal_breaks_no_words(command: str) -> None:
+    """All that is on a wide terminal, and as many short columns side by side as there is room for."""
+    narrow, wide = (re.sub("\x1b[^m]*m|─", "", on_a_terminal(command, columns=columns)) for columns in (80, 400))
+    assert "…" not in narrow
+    assert max(len(line.rstrip()) for line in narrow.splitlines()) <= 80
+    assert set(narrow.split()) == set(wide.split())
 
 
 def test_fractions_have_few_digits_on_a_terminal_and_all_in_the_file(tmp_path: Path) -> None:

@@ -77,6 +77,50 @@ def test_the_rows_that_lead_come_first(tmp_path, report, asked, column, sign):
         assert printed[0] == "large"
 
 
+@pytest.mark.parametrize("method", ["beta", "npmle", "npmle-smooth", "priorformer"])
+def test_the_spread_looks_the_same_in_any_unit(tmp_path, report, method):
+    """Of probabilities too, told per 1000 admissions: another unit moves the numbers on the axis alone."""
+    rng = np.random.default_rng(5)
+    admissions = rng.integers(1, 900, 80)
+    deaths = rng.binomial(admissions, rng.beta(8, 100, 80))
+    lines = "".join(f"h{i},{x},{m}\n" for i, (x, m) in enumerate(zip(deaths, admissions, strict=True)))
+    (tmp_path / "t.csv").write_text("hospital,deaths,admissions\n" + lines)
+    asked = ("--count", "deaths", "--trials", "admissions", "--method", method)
+    drawn = []
+    for unit in ((), ("--per", "1000")):
+        html = report(tmp_path, *asked, *unit).read_text()
+        for kind in ("hidden", "raw"):
+            told = re.search(f'<polyline points="([^"]*)"[^>]*class="spread-{kind}"', html)
+            drawn.append([float(number) for number in re.split("[ ,]", told[1])])
+            assert np.ptp(drawn[-1][1::2]) > 20
+    assert drawn[0] == pytest.approx(drawn[2], abs=0.11)
+    assert drawn[1] == pytest.approx(drawn[3], abs=0.11)
+
+
+def test_the_little_pictures_tell_estimates_apart(tmp_path, report):
+    """One death out of one admission takes no room from all the others."""
+    rng = np.random.default_rng(6)
+    lines = "".join(f"h{i},{rng.binomial(500, rng.beta(8, 140))},500\n" for i in range(400))
+    (tmp_path / "t.csv").write_text("hospital,deaths,admissions\n" + lines + "tiny,1,1\n")
+    html = report(tmp_path, "--count", "deaths", "--trials", "admissions").read_text()
+    scale = json.loads(re.search('data-strip="(.*?)"', html)[1].replace("&#34;", '"'))
+    estimates = list(map(float, rows(html)["estimate"]))
+    assert scale["low"] <= min(estimates)
+    assert max(estimates) <= scale["high"] < 2 * max(estimates)
+
+
+def test_names_from_right_to_left_turn_nothing_around_them(tmp_path, report):
+    """By Unicode's rules a number behind a Hebrew name would be written before it, unless the name is isolated."""
+    names = ["דוד לוי", "\u202eAnn"]
+    for leader, other in (names, names[::-1]):
+        lines = f"{leader},40,10\n{other},2,10\n" + "".join(f"u{i},{i % 4},10\n" for i in range(20))
+        (tmp_path / "t.csv").write_text("player,goals,games\n" + lines, encoding="utf-8")
+        page = report(tmp_path, "--count", "goals", "--exposure", "games", "--method", "gamma")
+        said = answer(page.read_text(encoding="utf-8"))
+        assert "\u202e" not in said
+        assert ("that of \u2068דוד לוי\u2069: " if leader == names[0] else "that of Ann: ") in said
+
+
 def test_the_answers_are_those_of_estimate(tmp_path, report):
     rng = np.random.default_rng(2)
     lines = "".join(f"b{i},{rng.binomial(40, 0.2 + 0.01 * (i % 20))},40\n" for i in range(60))

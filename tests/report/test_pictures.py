@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ebformer.bayes.marginal import log_marginal
+from ebformer.channels.normal import Normal
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.prior import GridPrior
 from ebformer.report.fit_pictures import bins, expected_units
@@ -58,3 +59,10 @@ def test_scales_find_numbers_again(kind: str) -> None:
     assert scale(numbers)[[0, 2]] == pytest.approx([10.0, 400.0])
     assert scale.straight(scale.bent(numbers)) == pytest.approx(numbers)
     assert all(scale.low <= tick <= scale.high for tick in scale.ticks())
+
+
+def test_points_stay_points_and_only_what_is_asked_for_is_drawn() -> None:
+    """The point of a null is drawn whole in the bar that holds it, however wide the cells beside it are."""
+    prior = GridPrior([-1.0, 0.0, 1.0], [0.25, 0.5, 0.25], Normal(), point=0.0)
+    assert share_between(prior, np.array([-0.75, -0.01, 0.01, 0.75])) == pytest.approx([0.0625, 0.5, 0.0625])
+    assert share_between(prior, np.array([-2.0, 2.0])) == pytest.approx([1.0])

@@ -46,25 +46,34 @@ def command(
       ebformer estimate lastyear.csv --count claims --exposure years --save rule.json -o lastyear_shrunken.csv
       ebformer apply rule.json today.csv -o today_shrunken.csv
     """
+    from ebformer.atomic import state
     from ebformer.cli.estimate import deliver
+    from ebformer.saved import write_json
     from ebformer.tables.columns import first_few
     from ebformer.tables.files import check_input, check_output, open_table
     from ebformer.tables.fit import Fit
     from ebformer.tables.learning import with_units
+    from ebformer.tables.saved_fit import record
     from ebformer.tables.shrink import shrink_table
 
     if output is not None:
         check_output(output)
     check_input(rule)
-    fit = Fit.load(rule)
+    found, fit = state(rule), Fit.load(rule)
     with open_table(file, output or "-") as opened:
         columns = options.keeping(named.or_those_of(fit.columns).found_in(opened, wanted.future), opened, label)
         missing: Missing = "strict" if strict else "explain"
         shrunken = shrink_table(opened.table, columns, fit, wanted, missing, options.watch(opened))
-        deliver(opened, shrunken, output, label)
+        unread = None
+        try:
+            deliver(opened, shrunken, output, label)
+        except BrokenPipeError as error:  # `| head` has seen enough of the rows; the update is still wanted
+            unread = error
     grown = with_units(fit, shrunken.observations) if update else None
     if grown is not None:
-        grown.save(rule)
+        write_json(rule, record(grown), over=found)  # never over what another update has added
+    if unread is not None:
+        raise unread
     options.say(f"{counted(int(shrunken.observations.keys.rows.sum()), 'row')} scored with {rule}")
     if grown is not None and grown.tally is not None:
         options.say(f"{rule} is a fit of {counted(grown.tally.n, 'unit')} now")

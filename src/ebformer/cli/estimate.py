@@ -117,7 +117,7 @@ def deliver(file: TableFile, shrunken: Shrunken, output: str | None, label: str 
 
 
 def _first_look(file: TableFile, shrunken: Shrunken, label: str | None) -> None:
-    """The first rows, or those that lead; of a wide table, the columns that matter: names, what was seen, answers."""
+    """The first rows, or those that lead; of a wide table the columns that matter: names, the order, data, answers."""
     from ebformer.report.cells import is_number, to_six_digits
     from ebformer.report.labels import label_column
     from ebformer.tables.answers import LEADING
@@ -130,7 +130,7 @@ def _first_look(file: TableFile, shrunken: Shrunken, label: str | None) -> None:
     first = [dict(zip(rows.columns, row, strict=True)) for row in rows.limit(SHOWN + 1).fetchall()]
     seen = [name for name in (columns.group, columns.x, columns.role("known")) if name is not None]
     called = label or (label_column(first[:SHOWN], {*seen, *new}) if first else None)
-    matter = dict.fromkeys([*([called] if called else []), *seen, *new])
+    matter = dict.fromkeys([*([called] if called else []), *([by] if by else []), *seen, *new])
     titles = dict(zip(rows.columns, file.titles(rows.columns), strict=True))
     which = f"the first {SHOWN} rows" if by is None else f"the first {SHOWN} rows by {by}"
     more = f"{which}; write all of them with -o out.csv" if len(first) > SHOWN else None

@@ -33,19 +33,26 @@ def show_rows(
 ) -> None:
     """Rows of a table by column: drawn on a terminal, tab-separated in a pipe, where a program may read them.
 
-    Where a terminal is too narrow for all columns, those that `matter` are drawn, as many as it holds.
+    Where a terminal is too narrow for all columns, those that `matter` are drawn, as many as it holds; if it is not
+    said which, the others stand in tables of their own beneath.
     """
     columns = list(rows[0])
     if not sys.stdout.isatty():
         for line in [columns, *([cell(entry) for entry in row.values()] for row in rows)]:
             click.echo("\t".join(line))
         return
-    notes = [] if note is None else [note]
-    kept = columns if matter is None else columns_that_fit(rows, matter, shutil.get_terminal_size().columns)
-    if len(kept) < len(columns):
-        notes.append(f"{len(columns) - len(kept)} more columns: -o out.csv has all of them")
-    numeric = [all(is_number(row[name]) for row in rows) for name in kept]
-    _draw(kept, [[cell(row[name]) for name in kept] for row in rows], numeric, "", notes)
+    notes, width = [] if note is None else [note], shutil.get_terminal_size().columns
+    if matter is None:
+        blocks = blocks_that_fit(rows, width)
+    else:
+        blocks = [columns_that_fit(rows, matter, width)]
+        if more := len(columns) - len(blocks[0]):
+            notes.append(f"{more} more columns: -o out.csv has all of them")
+    for kept in blocks:
+        numeric = [all(is_number(row[name]) for row in rows) for name in kept]
+        _draw(
+            kept, [[cell(row[name]) for name in kept] for row in rows], numeric, "", notes if kept is blocks[-1] else []
+        )
 
 
 def columns_that_fit(rows: Sequence[Mapping[str, object]], matter: Sequence[str], width: int) -> list[str]:
@@ -54,15 +61,41 @@ def columns_that_fit(rows: Sequence[Mapping[str, object]], matter: Sequence[str]
     >>> columns_that_fit([{"about": "a" * 70, "name": "Ann", "estimate": 0.25}], ["name", "estimate"], width=40)
     ['name', 'estimate']
     """
-    wide = {name: 2 + max(len(name), *(len(cell(row[name])) for row in rows)) for name in rows[0]}
-    if sum(wide.values()) <= width:
+    wide = _widths(rows)
+    if 1 + sum(wide.values()) <= width:
         return list(wide)
     kept: list[str] = []
     for name in matter:
-        if kept and sum(wide[each] for each in (*kept, name)) > width:
+        if kept and 1 + sum(wide[each] for each in (*kept, name)) > width:
             break
         kept.append(name)
     return kept
+
+
+def blocks_that_fit(rows: Sequence[Mapping[str, object]], width: int) -> list[list[str]]:
+    """All columns, in as many tables of this width as they need, each with the first column again.
+
+    >>> blocks_that_fit([{"name": "Ann", "count": 3, "about": "a" * 70}], width=40)
+    [['name', 'count'], ['name', 'about']]
+    """
+    wide = _widths(rows)
+    first, *others = wide
+    blocks = [[first]]
+    for name in others:
+        if len(blocks[-1]) > 1 and 1 + sum(wide[each] for each in (*blocks[-1], name)) > width:
+            blocks.append([first])
+        blocks[-1].append(name)
+    return blocks
+
+
+def _widths(rows: Sequence[Mapping[str, object]]) -> dict[str, int]:
+    """What each column takes: a space on either side, and one between it and the next; the table takes one more."""
+    from rich.cells import cell_len
+
+    return {
+        name: 3 + max(cell_len(one_line(text)) for text in (name, *(cell(row[name]) for row in rows)))
+        for name in rows[0]
+    }
 
 
 def _draw(

@@ -33,7 +33,7 @@ noise."""
 
 @dataclass(frozen=True)
 class Newton(Estimator):
-    """Predictive recursion (Newton 2002; Favaro and Fortini, arXiv 2411.07651): one pass, one update per unit,
+    """Predictive recursion (Newton 2002; Favaro and Fortini, arXiv 2411.07651): one pass, one update per unit.
 
         w_j <- (1 - a_i) w_j + a_i w_j p(x_i | theta_j) / f(x_i),   f(x) = sum_j w_j p(x | theta_j),
 

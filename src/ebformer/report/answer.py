@@ -147,8 +147,9 @@ class Answer:
                 )
         if (wrong := self.column("lfsr")) is not None:
             k = self.count(wrong <= 1 - SURE)
+            lie = "it lies" if k == 1 else "they lie"
             told.append(
-                f"Of {counted(k, 'unit')} it is at least {percent(SURE)} sure on which side of {wanted.null} they lie."
+                f"Of {counted(k, 'unit')} it is at least {percent(SURE)} sure on which side of {wanted.null} {lie}."
             )
             told += map(sentence, about_null(self.table.fit, self.table.observations, wanted))
         if (listed := self.column("selected")) is not None:
@@ -251,7 +252,10 @@ def luck(table: Shrunken) -> float | None:
         or seen_of.history is not None
     ):
         return None
-    questions, units = table.fit.questions(seen_of), seen_of.keys.rows.astype(np.float64)
+    questions, units = (
+        table.fit.questions(seen_of, table.fit.settled(table.wanted)),
+        seen_of.keys.rows.astype(np.float64),
+    )
     x, known = seen_of.x[questions.first], seen_of.known[questions.first]
     with np.errstate(all="ignore"):
         raw = channel.mle(x, known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,10 @@ from ebformer.report.rows import packed
 
 STATIC_ROWS = 30
 """Rows that stand in the page itself, for paper and for browsers that run no scripts."""
+FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
+"""Letters that are written from right to left."""
+TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+NAMES_FROM_RIGHT = re.compile(f"[{FROM_RIGHT}](?:[ '’-]*[{FROM_RIGHT}])*")
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class Document:
     mean: float
     middle: tuple[float, str]
     """What units are told from, and its name."""
+    strip: str
+    """The scale of the little pictures in the table, for the script."""
     by: tuple[str, bool]
     """The column that puts rows in order at first, and whether its highest entry leads."""
     first: Sequence[int]
@@ -95,6 +102,7 @@ class Document:
             autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
         )
         files = resources.files("ebformer.report")
+        environment.filters["isolated"] = isolated
         template, style, script = (
             files.joinpath(name).read_text(encoding="utf-8") for name in ("report.html.j2", "report.css", "report.js")
         )
@@ -110,6 +118,17 @@ class Document:
         """Write the page; an interrupted write leaves no file behind."""
         with replacing(path) as partial:
             partial.write_text(self.html(), encoding="utf-8", errors="replace")
+
+
+def isolated(text: str) -> str:
+    """A sentence in which names written from right to left turn nothing around them, such as the number behind.
+
+    What a name holds to turn the direction of writing by force is left out.
+
+    >>> isolated("that of דוד לוי: 1.08").encode("ascii", "namereplace").count(b"ISOLATE"), isolated("\u202eAnn: 1.08")
+    (2, 'Ann: 1.08')
+    """
+    return NAMES_FROM_RIGHT.sub("\u2068\\g<0>\u2069", TURNING.sub("", text))
 
 
 def _hash(text: str) -> str:

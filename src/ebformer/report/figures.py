@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,7 @@ class Figures:
         found += [self._prediction()] if "predicted" in self.units.answers else []
         return found + ([self._map(self.areas)] if self.areas is not None else [])
 
-    @property
+    @cached_property
     def _points(self) -> tuple[Floats, Floats, Floats]:
         """Raw and estimated thetas of the distinct observations, and how many units each stands for."""
         of, per = self.table.observations, self.table.wanted.per or 1.0
@@ -59,9 +60,21 @@ class Figures:
         estimate, whole = np.asarray(self.answer.column("estimate")), np.isfinite(raw)
         return raw[whole], estimate[whole], of.keys.rows[whole].astype(np.float64)
 
+    @property
+    def _bulk(self) -> NDArray[np.bool_]:
+        """All but the few distinct observations of the highest raw thetas."""
+        raw, _, units = self._points
+        return np.asarray(raw <= np.quantile(raw, BULK, weights=units, method="inverted_cdf"))
+
+    def strip(self) -> Scale:
+        """What holds all estimates, and raw thetas but for the highest, which may be those of the smallest units."""
+        return self._scale_of(self._points[0][self._bulk], self._points[1])
+
     def _scale(self, shown: NDArray[np.bool_] | slice = slice(None)) -> Scale:
         """What holds raw and estimated thetas, of all units or of some."""
-        raw, estimate = (each[shown] for each in self._points[:2])
+        return self._scale_of(*(each[shown] for each in self._points[:2]))
+
+    def _scale_of(self, raw: Floats, estimate: Floats) -> Scale:
         lowest = self.table.observations.columns.channel.domain[0]
         whole = self.table.observations.columns.channel.whole
         return Scale.of(
@@ -80,18 +93,18 @@ class Figures:
 
     def _spread(self) -> list[Figure]:
         raw, _, units = self._points
-        of, per = self.table.observations, self.table.wanted.per
-        asked = self.table.fit.questions(of)
+        of = self.table.observations
+        asked = self.table.fit.questions(of, self.answer.settled)
         told = np.bincount(asked.which, weights=of.keys.rows)
         rule_of = np.repeat(np.arange(len(asked.rules)), asked.asked)
         priors = []
         for rule, many in zip(asked.rules, np.bincount(rule_of, weights=told).tolist(), strict=True):
             if rule.prior is None:
                 return []
-            priors.append((rule.prior if per is None else rule.prior.scaled(per), many))
+            priors.append((rule.prior, many))
         words = self.table.observations.columns.channel.words
-        bulk = raw <= np.quantile(raw, BULK, weights=units, method="inverted_cdf")
-        drawn = pictures.spread(raw, units, priors, self._scale(bulk), self.answer.unit)
+        per = self.table.wanted.per or 1.0
+        drawn = pictures.spread(raw, units, priors, self._scale(self._bulk), self.answer.unit, per)
         caption = f"Raw values are spread more widely than the {words.thetas} behind them: luck spreads them further."
         return [Figure("spread", f"How the {words.thetas} are spread", drawn, caption)]
 

@@ -53,17 +53,20 @@ def _room(scale: Scale) -> float:
     return 12 + LETTER * max((len(cell(tick)) for tick in scale.ticks(7)), default=1)
 
 
-def spread(raw: Floats, units: Floats, priors: Sequence[tuple[AnyPrior, float]], scale: Scale, unit: str) -> Markup:
+def spread(
+    raw: Floats, units: Floats, priors: Sequence[tuple[AnyPrior, float]], scale: Scale, unit: str, per: float = 1.0
+) -> Markup:
     """How units are spread over raw thetas, and over hidden ones as far as the observations tell.
 
-    `priors` come with the units each of them stands for; `scale` is that of raw and estimated thetas.
+    `priors` come with the units each of them stands for; `scale` is that of raw and estimated thetas, which are told
+    `per` so much exposure.
     """
     places = np.linspace(0.0, 1.0, CELLS + 1)
     even = scale.bent([scale.low, scale.high])
     edges = scale.straight(even[0] + places * (even[1] - even[0]))
     of_raw = np.histogram(np.clip(raw, edges[0], edges[-1]), edges, weights=units / units.sum())[0]
     total = sum(weight for _, weight in priors)
-    hidden = np.sum([share_between(prior, edges) * weight / total for prior, weight in priors], axis=0)
+    hidden = np.sum([share_between(prior, edges / per) * weight / total for prior, weight in priors], axis=0)
     top = float(max(of_raw.max(), hidden.max()))
     heights = Scale(0.0, 1.08 * top)
     left = _room(heights)
@@ -88,13 +91,16 @@ def share_between(prior: AnyPrior, edges: Floats) -> Floats:
     >>> share_between(Prior([0.5, 1.5, 9.0], [0.5, 0.25, 0.25]), np.array([0.0, 1.0, 2.0])).tolist()
     [0.5, 0.25]
     """
-    if isinstance(prior, GridPrior):  # spread over its cells: atoms that fall into some bars only make a comb
-        return np.diff(np.interp(edges, prior.edges, np.append(0.0, np.cumsum(prior.weights))))
     if isinstance(prior, ConjugatePrior):
-        atoms, weights = prior.draw(DRAWS, np.random.default_rng(0)), np.full(DRAWS, 1 / DRAWS)
-    else:
-        atoms, weights = prior.atoms, prior.weights
-    return np.asarray(np.histogram(atoms, edges, weights=weights)[0])
+        draws = prior.draw(DRAWS, np.random.default_rng(0))
+        return np.asarray(np.histogram(draws, edges)[0] / DRAWS)
+    if not isinstance(prior, GridPrior):
+        return np.asarray(np.histogram(prior.atoms, edges, weights=prior.weights)[0])
+    # Spread over its cells, but for its points: atoms that fall into some bars only make a comb.
+    points = prior.points
+    in_cells = np.append(0.0, np.cumsum(np.where(points, 0.0, prior.weights)))
+    at_points = np.histogram(prior.atoms[points], edges, weights=prior.weights[points])[0]
+    return np.asarray(np.diff(np.interp(edges, prior.edges, in_cells)) + at_points)
 
 
 def legend(entries: Sequence[tuple[str, str]], left: float = 2.0, y: float = 29.0) -> list[Markup]:

@@ -52,8 +52,7 @@
   };
 
   // A strip per row: interval, raw, estimate.
-  const points = document.querySelector("svg[data-kind=points]");
-  const across = points && roles.lower ? { ...JSON.parse(points.dataset.x), start: 5, end: 125 } : null;
+  const across = roles.lower ? { ...JSON.parse(section.dataset.strip), start: 5, end: 125 } : null;
   const strip = i => {
     const cell = element("td", { class: "strip" });
     const [raw, estimate, low, high] = ["raw", "estimate", "lower", "upper"].map(role =>
@@ -160,7 +159,7 @@
     svg.querySelectorAll(".marker, .marker-name").forEach(old => old.remove());
     svg.querySelectorAll("g.here").forEach(old => old.classList.remove("here"));
     if (unit < 0) return;
-    const name = names[unit].length > 30 ? `${names[unit].slice(0, 29)}…` : names[unit];
+    const letters = Array.from(names[unit]), name = letters.length > 30 ? `${letters.slice(0, 29).join("")}…` : names[unit];
     if (kind === "points" && !Number.isNaN(roles.raw[unit] + roles.estimate[unit])) {
       const cx = place(x, roles.raw[unit]), cy = place(y, roles.estimate[unit]), left = cx > size.width / 2;
       svg.append(drawn("circle", { cx, cy, r: 7, class: "marker" }),
@@ -185,7 +184,7 @@
     bar.hidden = unit < 0;
     if (unit >= 0) {
       const told = headings.slice(1).filter(heading => heading.own[0].numeric).slice(0, 7);
-      bar.textContent = [names[unit], ...told.map(heading => `${heading.title} ${heading.text(unit) || "missing"}`)].join(" · ");
+      bar.replaceChildren(element("bdi", {}, names[unit]), ...told.map(heading => ` · ${heading.title} ${heading.text(unit) || "missing"}`));
     }
   };
 

@@ -104,6 +104,7 @@ class Page:
             names=units.names,
             mean=answer.mean,
             middle=answer.middle,
+            strip=figures.strip().words(),
             by=(by, down),
             first=np.argsort(-units.answers[by] if down else units.answers[by], kind="stable").tolist(),
             standing=answer.sides is not None and not answer.alike,
