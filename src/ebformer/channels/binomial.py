@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, expit, logit
 
 from ebformer.channels import poisson
-from ebformer.channels.base import Advice, Channel, Parts, Reduced, Symmetry, Words, whole_numbers_from
+from ebformer.channels.base import Advice, Channel, Parts, Reduced, Symmetry, Words, longer_tail, whole_numbers_from
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
 
@@ -188,9 +188,10 @@ class Binomial(Channel):
         return np.clip(np.round(moved / step) * step, 0.0, m), m
 
     def reduced(self, x: Floats, known: Floats, units: NDArray[Any]) -> Reduced:
-        """Successes, or failures where these are fewer."""
+        """Successes, or failures where these are fewer; of as many, those that fewer units have most of."""
         failures = known - x
-        return Reduced(x, known, 0.0, 1.0) if units @ x <= units @ failures else Reduced(failures, known, 1.0, -1.0)
+        more = float(units @ (x - failures)) or -longer_tail(units, x - failures)
+        return Reduced(x, known, 0.0, 1.0) if more <= 0 else Reduced(failures, known, 1.0, -1.0)
 
     def sufficient(self, theta: Floats) -> Floats:
         return np.stack([np.log(theta), np.log1p(-theta)])
