@@ -26,15 +26,21 @@ from scipy import stats
 import ebformer as eb
 from command_line import ebformer
 from ebformer.atomic import replacing
+from ebformer.channels import channel_named
 from ebformer.channels.base import LARGEST, SMALLEST
+from ebformer.channels.gamma_prior import GammaPrior
+from ebformer.channels.mixed_prior import ConjugateMixture
 from ebformer.cli import terminal
+from ebformer.covariates import Expectation
 from ebformer.distributions import DiscretePosterior, GridPosterior
+from ebformer.encoding import Encoding
 from ebformer.errors import LONGEST, EbformerError, InputError, WeightsError
 from ebformer.estimators.catalogue import CATALOGUE, estimator
 from ebformer.networks import zoo
 from ebformer.networks.weights import Weights
 from ebformer.prior import Prior
 from ebformer.ranking import MOST_CELLS, cells, p_top
+from ebformer.regression import Blend
 from ebformer.report.text_table import TextTable
 from ebformer.rule import BayesRule, Rule
 
@@ -494,3 +500,61 @@ def test_no_name_adds_an_element_to_a_report(tmp_path: Path) -> None:
         found = written(hostile)
         assert found.kinds <= plain.kinds, hostile
         assert found.active == plain.active, hostile
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "two\nlines", "x" * 300])
+@pytest.mark.parametrize("of", ["method", "meaning"])
+def test_texts_of_a_saved_rule_that_a_terminal_would_obey_are_refused(text: str, of: str, tmp_path: Path) -> None:
+    change = {"method": text} if of == "method" else {"convergence": GAP | {"meaning": text}}
+    (tmp_path / "rule.json").write_text(json.dumps(saved() | change))
+    with pytest.raises(InputError, match="not a line of text"):
+        Rule.load(tmp_path / "rule.json")
+
+
+def test_weights_of_a_saved_mixture_are_made_to_add_up(tmp_path: Path) -> None:
+    """A quantile would otherwise look for the missing ten-millionth for ever."""
+    parts = {"shape": [2.0, 3.0], "rate": [1.0, 9.0]}
+    record = saved("gamma-mixture", content={"mixture": {"weights": [0.4999999, 0.5]} | parts})
+    (tmp_path / "rule.json").write_text(json.dumps(record))
+    rule = Rule.load(tmp_path / "rule.json")
+    ahead = rule.predict([0, 7])
+    assert ahead.pmf(np.arange(200)).sum(axis=-1) == pytest.approx(1.0, abs=1e-12)
+    assert (ahead.cdf(ahead.quantile(1 - 1e-9)).diagonal() >= 1 - 1e-9).all()
+    rule.save(tmp_path / "again.json")
+    assert Rule.load(tmp_path / "again.json").record() == rule.record()
+
+
+def test_a_law_that_never_reaches_a_level_is_refused_in_a_sentence() -> None:
+    part = GammaPrior(np.array([2.0]), np.array([1.0]))
+    ahead = ConjugateMixture(part, np.array([0.9999999])).predictive(np.zeros(1), np.ones(1), np.ones(1))
+    with pytest.raises(InputError, match="more than can be written"):
+        ahead.quantile(1 - 1e-9)
+
+
+@pytest.mark.parametrize(("channel", "prior"), [("poisson", {"gamma": {"shape": 1e49, "rate": 1e40}}),
+                                                ("binomial", {"beta": {"a": 1e40, "b": 1.0}})])  # fmt: skip
+def test_shapes_whose_spread_is_lost_in_rounding_are_refused(
+    channel: str, prior: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "rule.json").write_text(json.dumps(saved(channel=channel, known=3, content=prior)))
+    with pytest.raises(InputError, match=r"at most 1e\+30"):
+        Rule.load(tmp_path / "rule.json")
+
+
+@pytest.mark.parametrize("change", [{"step": 5e-324}, {"step": "nan"}, {"mean": "inf"}, {"explained": "nan"}])
+def test_an_edited_expectation_is_refused(change: dict[str, Any]) -> None:
+    regression = {"kind": "blend", "start": 0.5, "shares": [], "parts": []}
+    record = {"names": ["age"], "categories": [[]], "regression": regression, "step": 0.1, "mean": 1.7}
+    record |= {"explained": None, "importance": {}, "moves": False}
+    assert Expectation.from_record(record).of_everybody(channel_named("poisson"), 1) == pytest.approx(np.exp(0.5))
+    with pytest.raises(ValueError, match=r"not a number|without their kinds"):
+        Expectation.from_record(record | change)
+    line = {"kind": "linear", "start": 0.0, "effects": [[]], "centre": ["nan"], "slope": [1.0], "missing": [0.0]}
+    with pytest.raises(ValueError, match="not a number"):
+        Expectation.from_record(record | {"regression": line, "moves": True})
+
+
+def test_what_is_expected_stays_within_the_bound() -> None:
+    """exp(800) is no number."""
+    told = Expectation(Encoding(("age",), ((),)), Blend(800.0), 0.1, 1.0, None, {}, moves=False)
+    assert told.of_everybody(channel_named("poisson"), 1).tolist() == [LARGEST]

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
-from ebformer.channels.base import Channel
+from ebformer.channels.base import LARGEST, SMALLEST, Channel
 from ebformer.distributions import Floats
 from ebformer.encoding import Encoding
 from ebformer.errors import InputError
 from ebformer.regression import LEAST_LEAF, Blend, Forest, Kind, Line, ends, read_regression, train
+from ebformer.saved import finite
 
 JUDGES = 20_000
 """So many units of each fold decide about the number of trees and the importance of covariates."""
@@ -116,19 +117,23 @@ class Expectation:
             tuple(map(str, found["names"])), tuple(tuple(map(str, each)) for each in found["categories"])
         )
         regression, explained = read_regression(found["regression"]), found["explained"]
-        if len(encoding.names) != len(encoding.categories) or not float(found["step"]) > 0:
+        step = finite(found["step"])
+        if len(encoding.names) != len(encoding.categories) or not SMALLEST <= step <= LARGEST:
             raise ValueError("covariates without their kinds")
-        importance = {str(name): float(share) for name, share in found["importance"].items()}
-        share = None if explained is None else float(explained)
+        importance = {str(name): finite(share) for name, share in found["importance"].items()}
+        share = None if explained is None else finite(explained)
         moves = found.get("moves", True) is not False  # those of earlier versions all do
         if not moves and regression.parts:
             raise ValueError("the same expected of everybody, by covariates")
-        return cls(encoding, regression, float(found["step"]), float(found["mean"]), share, importance, moves)
+        return cls(encoding, regression, step, finite(found["mean"]), share, importance, moves)
 
 
 def rounded(channel: Channel, eta: Floats, step: float) -> Floats:
     """theta at natural parameters rounded to whole steps, and within the domain."""
-    return np.clip(channel.at_natural(np.round(eta / step) * step), *channel.inside)
+    with np.errstate(over="ignore"):
+        theta = channel.at_natural(np.round(eta / step) * step)
+    low, high = np.clip(channel.inside, -LARGEST, LARGEST).tolist()
+    return np.asarray(np.clip(theta, low, high))
 
 
 def cross_fit(

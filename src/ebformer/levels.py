@@ -116,6 +116,7 @@ def first_reaching(cdf: Callable[[Floats], Floats], levels: Floats, law: Predict
         high = ~low & (over < goal)
         if not bool(np.any(low | high)):
             break
+        _check_written(above[high])
         reach = 4.0 * reach
         below, above = (
             np.where(high, above, np.where(low, np.maximum(below - reach, -1.0), below)),
@@ -140,9 +141,13 @@ def first_reaching(cdf: Callable[[Floats], Floats], levels: Floats, law: Predict
             np.where(reached, found, goal + 0.5 * (over - goal)),
         )
         below, above = np.where(reached, below, middle), np.where(reached, middle, above)
-    if bool(np.any(above >= 2.0**63)):
-        raise InputError(f"a next count may reach {above.max():.0e}, more than can be written: ask for less exposure")
+    _check_written(above)
     return above.astype(np.int64)
+
+
+def _check_written(counts: Floats) -> None:
+    if bool(np.any(counts >= 2.0**63)):
+        raise InputError(f"a next count may reach {counts.max():.0e}, more than can be written: ask for less exposure")
 
 
 def on_whole_numbers(log_pmf: Callable[[Floats], Floats], y: Floats) -> Floats:

@@ -17,6 +17,8 @@ from ebformer.errors import InputError
 
 LARGEST_PARAMETER = 1e100
 """The largest atom, and the largest parameter or one over it: twice the exponent still is a number."""
+LARGEST_SHAPE = 1e30
+"""The largest parameter that is a number of events: more leave a spread that is lost in the rounding of the mean."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,8 +284,8 @@ class ConjugatePrior(ABC):
         return asdict(self)  # type: ignore[call-overload,no-any-return]
 
 
-def positive_parameter(number: Any) -> bool:
-    """Whether this can be a parameter that is positive, one or a vector of them, within the bound.
+def positive_parameter(number: Any, largest: float = LARGEST_PARAMETER) -> bool:
+    """Whether this can be a parameter that is positive, one or a vector of them, within the bounds.
 
     >>> positive_parameter(2.0), positive_parameter(np.array([1.0, 0.0])), positive_parameter("2")
     (True, False, False)
@@ -291,7 +293,7 @@ def positive_parameter(number: Any) -> bool:
     if not isinstance(number, Real | np.ndarray):
         return False
     numbers = np.asarray(number, dtype=np.float64)
-    return bool(np.all((numbers >= 1.0 / LARGEST_PARAMETER) & (numbers <= LARGEST_PARAMETER)))
+    return bool(np.all((numbers >= 1.0 / LARGEST_PARAMETER) & (numbers <= largest)))
 
 
 AnyPrior = Prior | ConjugatePrior

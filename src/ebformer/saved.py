@@ -16,6 +16,9 @@ from ebformer.errors import InputError
 LARGEST_FILE = 2**30
 """Bytes. What is saved here stays below some megabytes; a larger file is refused before it is read."""
 
+LONGEST_LINE = 200
+"""Characters of a text that a file has printed."""
+
 
 def write_json(path: str | os.PathLike[str], record: dict[str, Any], over: State | None = None) -> None:
     """Write plain values as JSON that a person can read, all of it or nothing."""
@@ -56,6 +59,19 @@ def finite(number: Any) -> float:
     if type(number) not in (int, float) or not np.isfinite(float(number)):
         raise ValueError(f"{number!r}, not a number")
     return float(number)
+
+
+def line(text: Any) -> str:
+    """Printable text of one line that is not long, or a ValueError: what is printed as it stands in a file.
+
+    >>> line("newton"), line("\x1b[2J")
+    Traceback (most recent call last):
+    ...
+    ValueError: '\x1b[2J', not a line of text
+    """
+    if not (isinstance(text, str) and text.isprintable() and len(text) <= LONGEST_LINE):
+        raise ValueError(f"{text!r}, not a line of text")
+    return text
 
 
 def vector(numbers: Any, low: float, high: float) -> NDArray[np.float64]:

@@ -68,9 +68,11 @@ def _parts(named: dict[str, Any], channel: Channel) -> tuple[ConjugatePrior, Flo
     weights = vectors.pop("weights")
     if any(values.size != weights.size for values in vectors.values()):
         raise ValueError("parameters of several lengths")
-    if not (bool(np.all(weights >= 0)) and abs(float(weights.sum()) - 1.0) < 1e-6):
+    total = float(weights.sum())
+    if not (bool(np.all(weights >= 0)) and abs(total - 1.0) < 1e-6):
         raise ValueError("weights that do not add up to 1")
-    return channel.conjugate_prior(**vectors), weights
+    # As in `Prior`: to rounding they keep their bits, and beyond it a quantile would look for what is missing.
+    return channel.conjugate_prior(**vectors), weights if abs(total - 1.0) < 1e-14 else weights / total
 
 
 def _atoms(record: dict[str, Any]) -> tuple[Floats, Floats]:

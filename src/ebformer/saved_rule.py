@@ -12,7 +12,7 @@ from ebformer.bayes.marginal import check_known
 from ebformer.channels import CHANNELS, POISSON, channel_named
 from ebformer.errors import InputError, WeightsError
 from ebformer.rule import FORMAT, VERSION, Convergence, CurveRule, Rule
-from ebformer.saved import finite, read_json, whole
+from ebformer.saved import finite, line, read_json, whole
 
 FIT_FORMAT = "ebformer-fit"
 """What a file says that holds the rules of a table (`tables.saved_fit`)."""
@@ -75,8 +75,6 @@ def _common(record: dict[str, Any]) -> dict[str, Any]:
     units, log_likelihood, parameters = (record.get(name) for name in ("units", "log_likelihood", "parameters"))
     if of not in CHANNELS:
         raise ValueError(f"channel {of!r}")
-    if not isinstance(record["method"], str):
-        raise TypeError("its method")
     for number, least in ((units, 1), (parameters, 0)):
         if number is not None:
             whole(number, least)
@@ -86,7 +84,7 @@ def _common(record: dict[str, Any]) -> dict[str, Any]:
         known = finite(known)
         check_known(channel_named(of), np.asarray(known), channel_named(of).keyword)
     return {
-        "method": record["method"],
+        "method": line(record["method"]),
         "channel": channel_named(of),
         "known": known,
         "convergence": None if convergence is None else _convergence(**convergence),
@@ -96,6 +94,6 @@ def _common(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _convergence(gap: Any, iterations: Any, reached: Any, meaning: Any) -> Convergence:
-    if not (isinstance(reached, bool) and isinstance(meaning, str)):
+    if not isinstance(reached, bool):
         raise TypeError("its convergence")
-    return Convergence(finite(gap), whole(iterations), reached, meaning)
+    return Convergence(finite(gap), whole(iterations), reached, line(meaning))

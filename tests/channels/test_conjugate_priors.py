@@ -11,12 +11,12 @@ from math import comb, factorial
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 
 from ebformer.bayes import log_marginal, log_predictive, marginal_cdf, mmse, posterior, predictive
 from ebformer.channels import channel_named
 from ebformer.channels.base import Channel
-from ebformer.channels.beta_prior import BetaPrior
+from ebformer.channels.beta_prior import BetaPosterior, BetaPrior, beta_binomial_log_pmf
 from ebformer.channels.gamma_prior import GammaPrior
 from ebformer.channels.normal_prior import NormalPrior
 from ebformer.distributions import Floats
@@ -160,6 +160,30 @@ def test_beta_binomial_sums_are_exact_in_both_tails(pair: Counts) -> None:
     assert marginal_cdf(pair.prior, pair.channel, x, np.full(m + 1, pair.known)) == pytest.approx(
         np.array(below), abs=1e-10
     )
+
+
+@pytest.mark.parametrize(("a", "b"), [(9.0, 1e-15), (1e-15, 1e-15), (1e14, 1.0), (1e17, 1.0), (1e20, 3.0)])
+def test_beta_binomials_keep_their_digits_at_either_end(a: float, b: float) -> None:
+    """Their probabilities add up to 1, and are the same of failures, though 1 - a / (a + b) is nothing but rounding."""
+    y = np.arange(21.0)
+    logs = beta_binomial_log_pmf(y, a, b, 20.0)
+    assert np.exp(logs).sum() == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(logs, beta_binomial_log_pmf(20.0 - y, b, a, 20.0), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1e17, 1e17), (9e15, 1.8e19), (1e20, 1e19)])
+def test_large_betas_are_normal(a: float, b: float) -> None:
+    after = BetaPosterior(np.array([a]), np.array([b]))
+    at = after.mean + np.sqrt(after.variance) * ndtri(LEVELS)
+    np.testing.assert_allclose(after.quantile(LEVELS)[0], at, rtol=1e-14)
+    middle = after.mean.item()
+    assert after.exceeds(middle).item() + after.below(middle).item() == pytest.approx(1.0)
+    assert 0.4 < after.exceeds(middle).item() < 0.6
+
+
+def test_nearly_nothing_is_0_at_every_level() -> None:
+    low, high = BetaPrior(1e-20, 1.0).posterior(np.zeros(1), np.full(1, 9.0)).interval(0.999)
+    assert (low.item(), high.item()) == (0.0, 0.0)
 
 
 @COUNTS

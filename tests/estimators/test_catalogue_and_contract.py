@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import ebformer as eb
+from ebformer.distributions import DiscretePosterior, Posterior
 from ebformer.errors import ContractError, InputError, KnownError
 from ebformer.estimators.catalogue import CATALOGUE, CLASSICAL, estimator, find, typed
 from ebformer.estimators.contract import LAWS
@@ -199,6 +200,29 @@ class Forgetful(Pooled):
         return ForgetfulRule(self.name, super().fit(tally).prior)
 
 
+class BiasedRule(BayesRule):
+    """Draws nothing but the posterior's mean."""
+
+    kind = "biased"
+
+    def posterior(self, *asked: Any, **words: Any) -> Posterior:
+        return BiasedPosterior(*vars(super().posterior(*asked, **words)).values())
+
+
+class BiasedPosterior(DiscretePosterior):
+    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        return np.repeat(self.mean[..., None], n, axis=-1)
+
+
+class Biased(Pooled):
+    """Its draws know no spread."""
+
+    channels = ("poisson",)
+
+    def fit(self, tally: eb.Tally) -> BiasedRule:
+        return BiasedRule(self.name, eb.Prior([3.0, 9.0], [0.3, 0.7]))
+
+
 class Remembering(Pooled):
     """Counts its calls, and so what it was given before."""
 
@@ -222,6 +246,7 @@ class Remembering(Pooled):
         (Deaf(), "follow a change of units.* at x = 5 it is 5.725, not 2.29"),
         (Boastful(), "unequal exposures, trials or errors are used where promised .*: they are refused"),
         (Doubtful(), "the posterior mean is the estimate, .*: its mean differs"),
+        (Biased(), "draws from the posterior are as its probabilities say, .* of its draws exceed"),
         (Forgetful(), "a rule that was saved and loaded answers the same, but of .* it answers"),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 from tests.random_tallies import random_tally
 
 from ebformer.channels import channel_named
+from ebformer.errors import InputError
 from ebformer.estimators.npmle.estimator import Npmle
 from ebformer.estimators.npmle.smooth import CentreLattice, Observed, likeliest
 from ebformer.estimators.npmle_smooth import NpmleSmooth
@@ -99,3 +100,17 @@ def test_all_zeros_are_a_point_and_one_unit_is_not() -> None:
     assert NpmleSmooth()(Tally.of([0, 0, 0]))([0, 5]).tolist() == [0.0, 0.0]
     low, high = NpmleSmooth()(Tally.of([7])).posterior(7).interval(0.9)
     assert low < 7 < high
+
+
+def test_nearly_only_successes_are_nearly_only_failures_turned_round() -> None:
+    failures = np.array([0, 0, 1, 2, 0, 1, 4, 0, 2, 1])
+    few, many = (NpmleSmooth()(Tally.of(x, trials=1e9)) for x in (failures, 1e9 - failures))
+    np.testing.assert_allclose(1e9 - 1e9 * many(1e9 - failures), 1e9 * few(failures), rtol=1e-5)
+
+
+def test_what_no_lattice_holds_is_refused_in_a_sentence() -> None:
+    """Exposures over thirty decades asked for 34 gigabytes."""
+    rng = np.random.default_rng(1)
+    tally = Tally.of(rng.poisson(2, 40), exposure=10.0 ** rng.uniform(-14.9, 15, 40))
+    with pytest.raises(InputError, match="lie too far apart for npmle-smooth"):
+        NpmleSmooth()(tally)

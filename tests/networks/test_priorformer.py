@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -254,6 +256,27 @@ def test_effects_and_successes_may_be_turned_round(channel: str, seed: int) -> N
     here, there = one.prior(tally), one.prior(other)
     np.testing.assert_allclose(there.atoms, end - here.atoms[::-1], atol=1e-9)
     np.testing.assert_allclose(there.weights, here.weights[::-1], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("x", "known"),
+    [
+        ([-2.0, -0.5, 0.0, 0.5, 2.0], {"se": [0.7, 1.0, 1.0, 1.0, 0.7]}),
+        ([3.1], {"se": 2.0}),
+        ([1, 5, 6], {"trials": 8}),
+        ([1, 7, 4, 11, 29], {"trials": [8, 8, 8, 40, 40]}),
+    ],
+    ids=["its own mirror image", "one", "half, one tail longer", "half, its own mirror image"],
+)
+def test_tables_without_a_side_may_be_turned_round_too(x: list[float], known: Any) -> None:
+    """As many successes as failures, or effects that no other direction tells apart."""
+    end = 1.0 if "trials" in known else 0.0
+    about = np.broadcast_to(np.asarray(next(iter(known.values())), dtype=np.float64), len(x))
+    tally = Tally.of(x, **known)
+    other = Tally.of(end * about - np.array(x), **known)
+    here, there = (PriorformerNetwork(random_weights()).prior(each) for each in (tally, other))
+    np.testing.assert_allclose(there.atoms, (end - here.atoms)[::-1], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(there.weights, here.weights[::-1], rtol=1e-9)
 
 
 def test_many_distinct_effects_are_read_in_bins_and_answered_as_they_are() -> None:

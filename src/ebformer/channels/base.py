@@ -81,6 +81,21 @@ class Reduced(NamedTuple):
     scale: float
 
 
+def longer_tail(units: NDArray[Any], x: Floats) -> float:
+    """1.0 where observations of so many units reach further above 0, -1.0 where they reach further below it.
+
+    1.0, too, where neither side is the longer but for rounding, as in a table that is its own mirror image.
+
+    >>> longer_tail(np.ones(3), np.array([-2.0, 1.0, 1.0])), longer_tail(np.ones(2), np.array([-2.0, 2.0]))
+    (-1.0, 1.0)
+    """
+    for power in (3, 5, 7):
+        moments = units * (x / np.abs(x).max(initial=1e-300)) ** power
+        if abs(float(moments.sum())) > 1e-9 * float(np.abs(moments).sum()):
+            return float(np.sign(moments.sum()))
+    return 1.0
+
+
 class Symmetry(NamedTuple):
     """A change of x and of what is known that changes theta in a known way: methods should follow it."""
 

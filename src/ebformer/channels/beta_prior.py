@@ -7,14 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc, betaincinv, ndtr, ndtri
 
-from ebformer.channels.binomial import Binomial, beta_above
+from ebformer.channels.binomial import Binomial, beta_above, beta_deviation
 from ebformer.channels.closed_forms import ClosedFormPosterior, WholeClosedForm
+from ebformer.channels.poisson import deviance, log_peak
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.levels import check_draws, on_whole_numbers
-from ebformer.prior import ConjugatePrior, positive_parameter
+from ebformer.prior import LARGEST_SHAPE, ConjugatePrior, positive_parameter
 
 NEGLIGIBLE = 1e-18
 """Terms of a sum end where they are this small beside the sum."""
@@ -22,6 +23,10 @@ MOST_TERMS = 2**16
 """So many terms of all sums are computed at a time."""
 LONG = 2000
 """Sums of more terms than this on either side are integrals instead."""
+SMALLEST = 1e-300
+"""Quantiles below it are 0: the search for them ends at the smallest number that has all its digits."""
+WIDE = 1e15
+"""Parameters, beyond which nothing but a normal law is left of a beta."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(128)
 
 
@@ -40,8 +45,11 @@ class BetaPrior(ConjugatePrior):
 
     def __post_init__(self) -> None:
         for name, number in (("a", self.a), ("b", self.b)):
-            if not positive_parameter(number):
-                raise InputError(f"the parameter {name} of a beta prior is {number!r}: give a positive finite number")
+            if not positive_parameter(number, LARGEST_SHAPE):
+                raise InputError(
+                    f"the parameter {name} of a beta prior is {number!r}: "
+                    f"give a positive finite number of at most {LARGEST_SHAPE:g}"
+                )
 
     @property
     def mean(self) -> float:
@@ -105,10 +113,18 @@ class BetaPosterior(ClosedFormPosterior):
         return self.mean * (self.b / (self.a + self.b)) / (self.a + self.b + 1.0)
 
     def below(self, theta: Floats) -> Floats:
-        return np.asarray(betainc(self.a, self.b, np.clip(theta, 0.0, 1.0)))
+        inside = np.clip(theta, 0.0, 1.0)
+        found = np.asarray(betainc(self.a, self.b, inside))
+        lost = np.isnan(found)
+        normal = ndtr(beta_deviation(inside, self.a, self.b)) if lost.any() else found
+        return np.asarray(np.where(lost, normal, found), dtype=np.float64)
 
     def inverse(self, q: Floats) -> Floats:
-        return np.asarray(betaincinv(self.a, self.b, q))
+        found = betaincinv(self.a, self.b, q)
+        found = np.where(found < SMALLEST, 0.0, found)
+        lost = np.isnan(found) & (self.a + self.b > WIDE) | (np.minimum(self.a, self.b) > WIDE)
+        normal = self.mean + np.sqrt(self.variance) * ndtri(q) if lost.any() else found
+        return np.asarray(np.where(lost, normal, found), dtype=np.float64)
 
     @classmethod
     def matching(cls, mean: Floats, variance: Floats) -> BetaPosterior:
@@ -154,18 +170,22 @@ class BetaBinomial(WholeClosedForm):
 def beta_binomial_log_pmf(x: ArrayLike, a: ArrayLike, b: ArrayLike, m: ArrayLike) -> Floats:
     """log of C(m, x) B(x + a, m - x + b) / B(a, b), for x from 0 to m.
 
-    Written by deviances: x of m and a of a + b are compared with p, the share of both together, so that it keeps its
-    digits where a and b are large.
+    Written by deviances: x of m and a of a + b are compared with the share of both together, so that it keeps its
+    digits where a and b are large, and m - x and b with theirs, so that it does where one of a and b is small.
 
     >>> np.exp(beta_binomial_log_pmf([0, 1, 2], 1.0, 1.0, 2)).round(12).tolist()
     [0.333333333333, 0.333333333333, 0.333333333333]
     """
     x, a, b, m = (np.asarray(number, dtype=np.float64) for number in (x, a, b, m))
     size, total, hits, misses = a + b, m + a + b, x + a, m - x + b
-    p, peak, deviance = hits / total, Binomial().log_peak, Binomial().deviance
     log_ratio = np.log(total / size * (a / hits) * (b / misses))
-    fit = deviance(x, p, m) + deviance(a, p, size)
-    return np.asarray(peak(x, m) + peak(a, size) - peak(hits, total) - fit + log_ratio)
+    of_wholes = log_peak(total) - log_peak(m) - log_peak(size)
+    of_hits, of_misses = (
+        log_peak(seen) + log_peak(before) - log_peak(both)
+        - deviance(seen, m * (both / total)) - deviance(before, size * (both / total))
+        for seen, before, both in ((x, a, hits), (m - x, b, misses))
+    )  # fmt: skip
+    return np.asarray(of_wholes + (of_hits + of_misses) + log_ratio)
 
 
 def beta_binomial_cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, m: ArrayLike) -> Floats:

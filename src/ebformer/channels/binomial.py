@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincc, expit, logit
+from scipy.special import betainc, betaincc, expit, logit, ndtr
 
 from ebformer.channels import poisson
-from ebformer.channels.base import Advice, Channel, Parts, Reduced, Symmetry, Words, whole_numbers_from
+from ebformer.channels.base import Advice, Channel, Parts, Reduced, Symmetry, Words, longer_tail, whole_numbers_from
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
 
@@ -188,9 +188,10 @@ class Binomial(Channel):
         return np.clip(np.round(moved / step) * step, 0.0, m), m
 
     def reduced(self, x: Floats, known: Floats, units: NDArray[Any]) -> Reduced:
-        """Successes, or failures where these are fewer."""
+        """Successes, or failures where these are fewer; of as many, those that fewer units have most of."""
         failures = known - x
-        return Reduced(x, known, 0.0, 1.0) if units @ x <= units @ failures else Reduced(failures, known, 1.0, -1.0)
+        more = float(units @ (x - failures)) or -longer_tail(units, x - failures)
+        return Reduced(x, known, 0.0, 1.0) if more <= 0 else Reduced(failures, known, 1.0, -1.0)
 
     def sufficient(self, theta: Floats) -> Floats:
         return np.stack([np.log(theta), np.log1p(-theta)])
@@ -237,7 +238,18 @@ def beta_above(a: ArrayLike, b: ArrayLike, theta: ArrayLike) -> Floats:
     tail, near_zero = theta * (a + b) > a, theta < 0.1
     above = np.asarray(1.0 - betainc(a, b, theta, out=np.zeros(theta.shape), where=~tail))
     betainc(b, a, 1.0 - theta, out=above, where=tail & ~near_zero)
-    return np.asarray(betaincc(a, b, theta, out=above, where=tail & near_zero))
+    betaincc(a, b, theta, out=above, where=tail & near_zero)
+    lost = np.isnan(above)  # of parameters so large that nothing but a normal law is left
+    return np.where(lost, ndtr(-beta_deviation(theta, a, b)), above) if lost.any() else above
+
+
+def beta_deviation(theta: Floats, a: Floats, b: Floats) -> Floats:
+    """By how many standard deviations theta is above the mean of a beta variable.
+
+    >>> beta_deviation(0.5, 1.0, 1.0)
+    0.0
+    """
+    return (theta - a / (a + b)) * (a + b) * np.sqrt((a + b + 1.0) / a / b)
 
 
 def _size(spread: Floats) -> Floats:

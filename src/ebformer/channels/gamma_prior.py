@@ -14,7 +14,7 @@ from ebformer.channels.poisson import deviance, log_peak
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
 from ebformer.levels import check_draws, on_whole_numbers
-from ebformer.prior import ConjugatePrior, positive_parameter
+from ebformer.prior import LARGEST_PARAMETER, LARGEST_SHAPE, ConjugatePrior, positive_parameter
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,14 @@ class GammaPrior(ConjugatePrior):
     rate: float
 
     def __post_init__(self) -> None:
-        for name, number in (("shape", self.shape), ("rate", self.rate)):
-            if not positive_parameter(number):
-                raise InputError(f"the {name} of a gamma prior is {number!r}: give a positive finite number")
+        for name, number, largest in (
+            ("shape", self.shape, LARGEST_SHAPE),
+            ("rate", self.rate, LARGEST_PARAMETER),
+        ):
+            if not positive_parameter(number, largest):
+                raise InputError(
+                    f"the {name} of a gamma prior is {number!r}: give a positive finite number of at most {largest:g}"
+                )
 
     @property
     def mean(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ebformer.channels.base import LARGEST, Advice, Channel, Parts, Reduced, Symmetry, Words, positive
+from ebformer.channels.base import LARGEST, Advice, Channel, Parts, Reduced, Symmetry, Words, longer_tail, positive
 from ebformer.distributions import Floats
 
 STEP = 0.125
@@ -149,11 +149,8 @@ class Normal(Channel):
     def reduced(self, x: Floats, known: Floats, units: NDArray[Any]) -> Reduced:
         """Errors of mean precision 1; effects of weighted mean 0, the longer tail above."""
         typical, origin = _typical(known, units), self.pooled(x, known, units)
-        effects, errors = (x - origin) / typical, known / typical
-        cubes = units * (effects / errors) ** 3
-        # What is its own mirror image, but for rounding, stays as it is: another origin must not turn it.
-        turned = -1.0 if float(cubes.sum()) < -1e-9 * float(np.abs(cubes).sum()) else 1.0
-        return Reduced(turned * effects, errors, origin, turned * typical)
+        turned = longer_tail(units, (x - origin) / known)
+        return Reduced(turned * (x - origin) / typical, known / typical, origin, turned * typical)
 
     def split(self, x: Floats, known: Floats, folds: int, rng: np.random.Generator) -> list[Parts]:
         """Parts x_k ~ Normal(theta / folds, s^2 / folds) that add up to x, each taken back to the scale of x."""

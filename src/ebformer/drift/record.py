@@ -8,14 +8,14 @@ from typing import Any
 
 from ebformer.channels import CHANNELS
 from ebformer.errors import InputError
-from ebformer.saved import finite, whole
+from ebformer.saved import finite, line, whole
 
 FORMAT, VERSION = "ebformer-drift", 1
 PARAMETERS = ("pull", "fade", "jump", "trend")
 ABOUT: dict[str, Callable[[Any], bool]] = {
     "channel": lambda name: name is None or name in CHANNELS,
     "exposures": lambda known: known is None or isinstance(known, bool),
-    "look": lambda name: name is None or isinstance(name, str),
+    "look": lambda name: name is None or line(name) is not None,
 }
 """What a file says about what a drift was learnt from; one of an earlier version says nothing."""
 

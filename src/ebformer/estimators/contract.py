@@ -22,6 +22,8 @@ from ebformer.tally import Tally
 
 MOST_SUMMED = 100_000
 """Probabilities that are added up."""
+DRAWS = 2_000
+"""Draws from each posterior, whose shares are within five deviations of what they should be."""
 
 
 def check_estimator(method: str | Estimator) -> tuple[str, ...]:
@@ -218,6 +220,23 @@ def _coherent(case: Case) -> None:
     assert bool(np.all(np.diff(above, axis=-1) <= 1e-12)), "P(theta > c) grows with c"
 
 
+def _draws(case: Case) -> None:
+    rule, asked = case.rule, case.example.distinct()
+    if rule.prior is None:
+        return
+    after = rule.posterior(asked)
+    drawn = after.sample(DRAWS, np.random.default_rng(2))
+    assert drawn.shape == (*asked.shape, DRAWS), f"{DRAWS} draws for x of shape {asked.shape} have shape {drawn.shape}"
+    for draws in drawn:
+        _possible(draws, draws, case.example.channel)
+    levels = np.sort(after.mean)
+    share, chance = (drawn[:, None, :] > levels[:, None]).mean(axis=-1), after.exceeds(levels)
+    off = np.argwhere(np.abs(share - chance) > 2.5 / np.sqrt(DRAWS))
+    for i, j in off[:1]:
+        told = f"{share[i, j]:.3g} of its draws exceed {levels[j]:g}, and should with probability {chance[i, j]:.3g}"
+        raise AssertionError(f"at x = {asked[i]} a share of {told}")
+
+
 def _pmf(case: Case) -> None:
     rule, asked = case.rule, case.example.distinct()
     if rule.prior is None:
@@ -280,6 +299,7 @@ LAWS: dict[str, Callable[[Case], None]] = {
     "unequal exposures, trials or errors are used where promised and refused elsewhere": _unequal_known,
     "the posterior mean is the estimate, where there is a prior, and refused elsewhere": _posterior,
     "the posterior's mean, interval and probabilities agree, where there is a prior": _coherent,
+    "draws from the posterior are as its probabilities say, where there is a prior": _draws,
     "the probabilities of the next observation add up to 1, where there is a prior": _pmf,
     "a rule that was saved and loaded answers the same": _saved,
 }

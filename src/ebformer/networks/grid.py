@@ -139,6 +139,22 @@ class Grid:
         """Whether the other way round the grid is the same."""
         return math.isfinite(self.low) == math.isfinite(self.length)
 
+    def own_mirror_image(self, x: NDArray[Any], known: Floats, units: NDArray[Any]) -> bool:
+        """Whether this stretch and these observations, of so many units each, are the same the other way round.
+
+        >>> from ebformer.channels import channel_named
+        >>> one, normal = np.ones(3), channel_named("normal")
+        >>> [Grid.of(normal, x, one, one).own_mirror_image(x, one, one) for x in np.array([[-2.0, 0, 2], [-3, 0, 2]])]
+        [True, False]
+        """
+        ends = math.isfinite(self.length)
+        if not self.mirrored or self.first + self.last != (self.cells if ends else 0):
+            return False
+        v = self.v_of(self.channel.mle(x, known)) - (self.length / 2.0 if ends else 0.0)
+        v = np.rint(v * 2.0**20)  # what rounding errors cannot change
+        one, other = (np.lexsort((units, known, each)) for each in (v, -v))
+        return all(np.array_equal(a[one], b[other]) for a, b in ((v, -v), (known, known), (units, units)))
+
     @property
     def stretch(self) -> tuple[int, int]:
         return self.first, self.last

@@ -137,6 +137,8 @@ class PriorformerNetwork:
         weights = smoothed(grid, answer, n)
         if n > MANY:
             weights = polished(likelihood, share, n, weights)
+        if grid.own_mirror_image(x, known, count):  # but for the order of sums
+            weights = (weights + weights[::-1]) / 2.0
         return versions(grid, likelihood, count[order], weights)
 
     def start(self, grid: Grid, likelihood: Likelihood, share: Array, n: float) -> Start:

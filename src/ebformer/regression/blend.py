@@ -11,6 +11,7 @@ import numpy as np
 from ebformer.distributions import Floats
 from ebformer.regression.forest import Forest
 from ebformer.regression.line import Line
+from ebformer.saved import finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +45,10 @@ class Blend:
     def from_record(cls, found: dict[str, Any]) -> Blend:
         """What `record` wrote; a `ValueError` where it could not have."""
         parts = tuple((Line if each["kind"] == "linear" else Forest).from_record(each) for each in found["parts"])
-        shares = tuple(float(share) for share in found["shares"])
-        if len(shares) != len(parts) or not np.all(np.isfinite([found["start"], *shares])):
+        shares = tuple(finite(share) for share in found["shares"])
+        if len(shares) != len(parts):
             raise ValueError("a blend with parts missing")
-        return cls(float(found["start"]), shares, parts)
+        return cls(finite(found["start"]), shares, parts)
 
 
 def read_regression(found: dict[str, Any]) -> Blend:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats
+from ebformer.saved import finite
 
 TREES, LEARNING_RATE, LEAVES, LEAST_LEAF, BINS = 100, 0.1, 8, 20, 63
 """At most so many small trees; how many of them are used is decided by units that they were not fitted to. Numbers are
@@ -138,9 +139,10 @@ class Forest:
         leaf = arrays["left"] == np.arange(nodes)
         forward = all(np.all(leaf | (arrays[side] > np.arange(nodes))) for side in ("left", "right"))
         bounded = nodes == 0 or max(arrays["left"].max(), arrays["right"].max()) < nodes
-        if not (inside and forward and bounded and all(each.shape == (nodes,) for each in arrays.values())):
+        numbers = bool(np.isfinite(arrays["value"]).all()) and not np.isnan(arrays["threshold"]).any()
+        if not (inside and forward and bounded and numbers and all(each.shape == (nodes,) for each in arrays.values())):
             raise ValueError("nodes of trees that lead nowhere")
-        return cls(start=float(found["start"]), roots=roots, sets=sets, **arrays)
+        return cls(start=finite(found["start"]), roots=roots, sets=sets, **arrays)
 
 
 def fit_forest(channel: Channel, y: Floats, weight: Floats, z: Floats, categories: Sequence[int], least: int) -> Forest:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats
+from ebformer.saved import finite
 
 STRANGE = 0.02
 """Such a share of numbers at either end may be anything without tilting a line."""
@@ -74,15 +75,15 @@ class Line:
     @classmethod
     def from_record(cls, found: dict[str, Any]) -> Self:
         """What `record` wrote; a `ValueError` where it could not have."""
-        effects = tuple(tuple(float(effect) for effect in each) for each in found["effects"])
+        effects = tuple(tuple(finite(effect) for effect in each) for each in found["effects"])
         without = {"low": [-LARGEST] * len(effects), "high": [LARGEST] * len(effects)}  # as in fits of 0.2
         arrays: dict[str, Any] = {
-            name: np.array((without | found)[name], dtype=np.float64)
+            name: np.array([finite(number) for number in (without | found)[name]])
             for name in ("centre", "slope", "missing", "low", "high")
         }
         if any(each.shape != (len(effects),) for each in arrays.values()):
             raise ValueError("a line with parts missing")
-        return cls(start=float(found["start"]), effects=effects, **arrays)
+        return cls(start=finite(found["start"]), effects=effects, **arrays)
 
 
 def ends(z: Floats, units: Floats) -> tuple[Floats, Floats]:

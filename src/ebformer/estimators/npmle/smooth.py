@@ -18,6 +18,7 @@ from scipy.special import binom
 
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats
+from ebformer.errors import InputError
 from ebformer.estimators.npmle.columns import Columns, Piece
 from ebformer.estimators.npmle.lattice import ORDER, interpolation
 from ebformer.estimators.npmle.newton import slide
@@ -30,6 +31,9 @@ STEP = 0.2
 """Spacing of the lattice of centres, per standard deviation of an observation around its centre."""
 FINEST = STEP / 3
 """Lattices are not made finer than this."""
+MOST_CENTRES = 2**13
+"""Wider a range is not searched: weights of so many centres take a gigabyte to find. Tables over ten decades have less
+than a thousand."""
 AT_ONCE = 16_384
 """Densities that are computed at a time: what lies between then stays in the cache, which is several times faster."""
 LEAST = 1e-12
@@ -67,7 +71,8 @@ class Observed(NamedTuple):
     def centres(self, u: Floats) -> Floats:
         """Centres at coordinates u, inside of the domain."""
         low, high = self.channel.domain
-        return np.clip(self.channel.at_coordinate(u), low + self.edge, high - self.edge)
+        last = np.nextafter(high - self.edge, low)  # next to 1 there may be no room for the edge
+        return np.clip(self.channel.at_coordinate(u), low + self.edge, last)
 
     def log_density(self, centres: Floats, width: float) -> Floats:
         """log p(x | centre), [u, k], some rows at a time."""
@@ -95,8 +100,11 @@ class CentreLattice:
     @classmethod
     def of(cls, observed: Observed, width: float, step: float = STEP) -> CentreLattice:
         narrowest = float(np.hypot(width, observed.channel.noise(observed.known).min()))
-        reach = observed.high - observed.low
-        u = np.linspace(observed.low, observed.high, max(ORDER, 2 + int(reach / (step * narrowest))))
+        size = max(ORDER, 2 + int((observed.high - observed.low) / (step * narrowest)))
+        if size > MOST_CENTRES:
+            words = observed.channel.words
+            raise InputError(f"these {words.xs} lie too far apart for npmle-smooth: use npmle")
+        u = np.linspace(observed.low, observed.high, size)
         a = observed.log_density(observed.centres(u), width)
         log_scale = a.max(axis=1)
         a -= log_scale[:, None]
