@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import ebformer as eb
 from ebformer.channels import channels
+from ebformer.comparison import compare
 from ebformer.estimators import catalogue
 from ebformer.estimators.base import Estimator
 from ebformer.rule import BayesRule, Rule
@@ -116,3 +121,44 @@ def test_another_package_adds_a_method_by_an_entry_point(tmp_path: Path, monkeyp
     finally:
         monkeypatch.undo()
         catalogue._registered.cache_clear()
+
+
+TALLY, PAIRS = eb.Tally.of([1, 2, 5]), [("a", "b")]
+FRAME = {"x": [1, 2, 3, 4], "g": ["a", "a", "b", "b"]}
+
+
+@pytest.mark.filterwarnings("ignore::ebformer.check.ModelWarning")
+@pytest.mark.parametrize(
+    "odd", [5, 0.5, 10**400, None, [], {}, object(), np.array([0.5, 0.6])], ids=lambda odd: type(odd).__name__
+)
+@pytest.mark.parametrize("door", range(12))
+def test_what_is_of_no_kind_that_a_door_takes_is_refused_in_a_sentence(odd: Any, door: int) -> None:
+    def frame() -> Any:
+        return pl.DataFrame(FRAME)
+
+    doors: list[Callable[[], object]] = [
+        lambda: eb.estimate_many(odd, "gamma"),
+        lambda: eb.Drift.learn(odd, "gamma"),
+        lambda: eb.load_fit(odd),
+        lambda: Rule.load(odd),
+        lambda: eb.Drift.load(odd),
+        lambda: eb.estimator("gamma")(TALLY).save(odd),
+        lambda: eb.shrink(frame(), "x", covariates=odd, method="gamma"),
+        lambda: eb.shrink(frame(), "x", group="g", pool=True, neighbours=odd, method="gamma"),
+        lambda: eb.shrink(frame(), "x", drift=odd, future=1.0, method="gamma"),
+        lambda: eb.shrink(frame(), "x", trials=odd, method="beta"),
+        lambda: compare(odd, {"gamma": eb.Gamma()}, RNG),
+        lambda: eb.Priorformer(weights=odd),
+    ]
+    with suppress(eb.EbformerError):  # some of these are what some doors take
+        doors[door]()
+
+
+@pytest.mark.parametrize("odd", [5, "gamma", ["gamma"], object()], ids=lambda odd: type(odd).__name__)
+def test_comparisons_ask_for_methods_by_name_and_a_generator(odd: Any) -> None:
+    with pytest.raises(eb.InputError, match="give estimators by name"):
+        compare(TALLY, odd, RNG)
+    with pytest.raises(eb.InputError, match="a generator of random numbers"):
+        compare(TALLY, {"gamma": eb.Gamma()}, odd)
+    with pytest.raises(eb.InputError, match="there is no channel"):
+        eb.Looks.of([1, 2], [2, 3], channel=odd)

@@ -16,6 +16,7 @@ from ebformer.channels.base import Channel, Parts
 from ebformer.distributions import Floats
 from ebformer.errors import EbformerError, InputError
 from ebformer.estimators.base import Estimator
+from ebformer.levels import check_draws
 from ebformer.prior import AnyPrior
 from ebformer.rule import Rule
 from ebformer.tally import Tally
@@ -70,6 +71,11 @@ def compare(
     >>> [score.method for score in compare(Tally.of(counts), methods, np.random.default_rng(2))]
     ['gamma', 'mle']
     """
+    if not isinstance(tally, Tally):
+        raise InputError(f"methods are compared on a Tally, not on a {type(tally).__name__}: give Tally.of(counts)")
+    if not isinstance(methods, Mapping):
+        raise InputError(f"the methods are {methods!r}: give estimators by name, such as {{'gamma': Gamma()}}")
+    check_draws(FOLDS, rng)
     if not methods:
         raise InputError("there is nothing to compare: name at least one method")
     channel = tally.channel

@@ -123,7 +123,10 @@ def side_by_side(groups: Sequence[str | None], pairs: Sequence[tuple[str, str]])
     [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
     number = {name: i for i, name in enumerate(groups)}
-    named = [(str(a), str(b)) for a, b in pairs]
+    try:
+        named = [(str(a), str(b)) for a, b in pairs]
+    except (TypeError, ValueError) as error:
+        raise InputError('neighbours are pairs of groups: give a list such as [("north", "south")]') from error
     near = {(number[a], number[b]) for a, b in named if a in number and b in number and a != b}
     if not near:
         raise InputError("no pair of neighbours is one of groups in the table: give pairs of the names in its column")

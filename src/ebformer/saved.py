@@ -22,6 +22,7 @@ LONGEST_LINE = 200
 
 def write_json(path: str | os.PathLike[str], record: dict[str, Any], over: State | None = None) -> None:
     """Write plain values as JSON that a person can read, all of it or nothing."""
+    _check_path(path)
     write_text(path, json.dumps(record, indent=1) + "\n", over)
 
 
@@ -33,6 +34,7 @@ def read_json(path: str | os.PathLike[str], what: str, advice: str) -> Any:
     ...
     ebformer.errors.InputError: pyproject.toml is not a saved rule: write one with rule.save(path)
     """
+    _check_path(path)
     if os.path.isfile(path) and os.path.getsize(path) > LARGEST_FILE:
         raise InputError(f"{path} is larger than {LARGEST_FILE} bytes, which no file of this kind is")
     try:
@@ -41,6 +43,12 @@ def read_json(path: str | os.PathLike[str], what: str, advice: str) -> Any:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not {what}: {advice}") from error
+
+
+def _check_path(path: object) -> None:
+    """An `InputError` where this cannot name a file."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{path!r} is no name of a file: give a path")
 
 
 def _no_number(constant: str) -> NoReturn:

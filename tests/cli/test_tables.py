@@ -150,7 +150,7 @@ def test_a_fit_replaces_neither_the_table_nor_its_answers(league: Path, taken: s
     columns = ["--count", "goals", "--method", "gamma"]
     ended = ebformer("estimate", "league.csv", *columns, "-o", "out.csv", "--save", taken, folder=league.parent)
     assert ended.returncode == 1
-    assert f"cannot write the fit to {taken}, which is a table of this command" in ended.stderr
+    assert f"cannot write {taken}, which is another file of this command" in ended.stderr
     assert league.read_bytes() == before
     assert not (league.parent / "out.csv").exists()
 

@@ -158,6 +158,7 @@ ASKED: dict[str, tuple[list[list[str]], dict[str, list[Any]]]] = {
 }
 """For every command: what it needs, one of several kinds, and its options with settings that make sense."""
 ANYTHING = ["0.9", "-1", "0", "1e300", "nan", "x", "", "missing", "1.5x", *NUMBERS, *COLUMNS, *METHODS]
+ANYTHING += ["a" * 3000, "\udcff", "\x1b[2J", "borders.csv", "in.csv"]
 """What may be filled in all the same."""
 OUTPUT = {"report": ["-o", "out.html"], "drift": ["-o", "out.json"], "compare": []}
 
@@ -171,7 +172,8 @@ def command_lines(draw: st.DrawFn) -> dict[str, Any]:
         sensible = st.sampled_from(settings[option])
         setting = draw(st.one_of(sensible, sensible, sensible, sensible, st.sampled_from(ANYTHING)))
         options += [option] if None in settings[option] else [option, setting]
-    return {"command": name, "needed": draw(st.sampled_from(needed)), "options": options}
+    written = draw(st.sampled_from([None, None, None, None, "borders.csv", "fit.json", "\udcff.csv", "a" * 3000]))
+    return {"command": name, "needed": draw(st.sampled_from(needed)), "options": options, "written": written}
 
 
 @cache
@@ -212,4 +214,13 @@ def run_command_line(case: dict[str, Any]) -> None:
         (folder / "fit.json").write_bytes(good_fit())
         fit = ["fit.json"] if case["command"] == "apply" else []
         written = OUTPUT.get(case["command"], ["-o", "out.csv"])
-        command(case["command"], *fit, "in.csv", *case["needed"], *case["options"], *written, folder=folder)
+        if written and case.get("written") is not None:
+            written = ["-o", case["written"]]
+        arguments = [case["command"], *fit, "in.csv", *case["needed"], *case["options"], *written]
+        read = {path: path.read_bytes() for path in folder.iterdir() if path.name in arguments[1:-1]}
+        try:
+            command(*arguments, folder=folder)
+        finally:
+            for path, content in read.items():
+                if path.name != "fit.json" and path.read_bytes() != content:  # which --update is to change
+                    raise Fault("traceback", f"{path.name} was read and replaced")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import duckdb
@@ -53,6 +55,7 @@ def frames(draw: st.DrawFn) -> dict[str, Any]:
         "group": draw(st.booleans()),
         "missing": draw(st.sampled_from(["error", "keep", "explain"])),
         "asked": draw(st.sampled_from(["rows", "rows", "rows", "fit", "signals"])),
+        "typed": draw(st.one_of(*[st.none()] * 4, st.sampled_from([[name, kind] for name in "xtf" for kind in TYPED]))),
         "fitting": draw(some_of(FITTING)),
         "options": draw(some_of(WANTED)),
     }
@@ -64,6 +67,16 @@ def some_of(every: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[
     return names.flatmap(lambda chosen: st.fixed_dictionaries({name: every[name] for name in chosen}))
 
 
+TYPED: dict[str, Callable[[int], Any]] = {
+    "dates": lambda row: date(2024, 1, 1 + row),
+    "moments": lambda row: datetime(2024, 1, 1 + row),
+    "durations": timedelta,
+    "bytes": lambda row: b"%d" % row,
+    "lists": lambda row: [row],
+    "booleans": lambda row: row > 1,
+    "nothing": lambda row: None,
+}
+"""Columns of other types, by the number of the row: JSON has none of them."""
 FITTING: dict[str, st.SearchStrategy[Any]] = {
     "pool": st.booleans(),
     "neighbours": st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")).map(list), max_size=3),
@@ -127,8 +140,12 @@ def words(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def made(case: dict[str, Any], rows: slice = slice(None)) -> Any:
+    columns = dict(case["columns"])
+    if case.get("typed") is not None:
+        name, kind = case["typed"]
+        columns[name] = [TYPED[kind](row) for row in range(len(columns[name]))]
     try:
-        return frame_of(case["kind"], {name: entries[rows] for name, entries in case["columns"].items()})
+        return frame_of(case["kind"], {name: entries[rows] for name, entries in columns.items()})
     except Exception as error:  # a library that does not make such a table has not let it in
         raise EbformerError(type(error).__name__) from error
 

@@ -52,7 +52,7 @@ def pick(known: Any, words: Mapping[str, Any], channel: Channel | str | None = N
     ...
     ebformer.errors.InputError: these are counts with an exposure: give exposure=, not trials=
     """
-    channel = channel_named(channel) if isinstance(channel, str) else channel
+    channel = channel if channel is None or isinstance(channel, Channel) else channel_named(str(channel))
     written = {word: value for word, value in words.items() if value is not None}
     markers = dict(each.sign for each in channels() if each.sign)
     keywords = [word for word in written if word not in markers]

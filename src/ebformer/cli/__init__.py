@@ -13,8 +13,9 @@ from typing import NoReturn
 
 import click
 
+from ebformer.cli.saying import refuse, say
 from ebformer.cli.termination import exit_code, heed_signals
-from ebformer.errors import EbformerError, one_line
+from ebformer.errors import EbformerError
 
 COMMANDS = {
     "estimate": "Estimate the rate of every row of a table, with intervals.",
@@ -108,9 +109,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _exit_code(arguments: list[str] | None) -> int:
-    warnings.showwarning = lambda message, *_, **__: click.echo(f"ebformer: {one_line(message)}", err=True)
+    warnings.showwarning = lambda message, *_, **__: say(message)
     if sys.stdout is None:  # the next file to be opened would take its place
-        click.echo("ebformer: standard output is closed: send it to a file, or to /dev/null if not wanted", err=True)
+        say("standard output is closed: send it to a file, or to /dev/null if not wanted")
         return 1
     heed_signals()
     try:
@@ -118,30 +119,30 @@ def _exit_code(arguments: list[str] | None) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except EbformerError as error:
-        click.echo(f"ebformer: {error}", err=True)
+        say(error)
         return 1
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
-        click.echo(f"ebformer: this needs {package}: pip install 'ebformer[{EXTRAS[package]}]'", err=True)
+        say(f"this needs {package}: pip install 'ebformer[{EXTRAS[package]}]'")
         return 1
     except click.ClickException as error:
-        error.show()
+        refuse(error)
         return error.exit_code
     except (BrokenPipeError, ClosedPipe):
         _flush_or_give_up()
         return 128 + signal.SIGPIPE
     except MemoryError:
-        click.echo("ebformer: there is not enough memory for this: give it more, or fewer rows", err=True)
+        say("there is not enough memory for this: give it more, or fewer rows")
         return 1
     except OSError as error:
-        click.echo(f"ebformer: {one_line(error.filename or 'the system')}: {error.strerror or error}", err=True)
+        say(f"{error.filename or 'the system'}: {error.strerror or error}")
         _flush_or_give_up()
         return 1
     except (KeyboardInterrupt, click.Abort):
         with suppress(OSError):  # the terminal may be what has gone
-            click.echo("ebformer: interrupted, no unfinished file was left", err=True)
+            say("interrupted, no unfinished file was left")
         return exit_code()
 
 

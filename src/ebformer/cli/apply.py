@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ebformer.cli import options
+from ebformer.cli.saying import say
 from ebformer.plural import counted
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def command(
     from ebformer.cli.estimate import deliver
     from ebformer.saved import write_json
     from ebformer.tables.columns import first_few
-    from ebformer.tables.files import check_input, check_output, open_table
+    from ebformer.tables.files import check_apart, check_input, check_output, open_table
     from ebformer.tables.fit import Fit
     from ebformer.tables.learning import with_units
     from ebformer.tables.saved_fit import record
@@ -58,6 +59,7 @@ def command(
 
     if output is not None:
         check_output(output)
+    check_apart([output], [rule, wanted.drift])
     check_input(rule)
     found, fit = state(rule), Fit.load(rule)
     with open_table(file, output or "-") as opened:
@@ -74,10 +76,10 @@ def command(
         write_json(rule, record(grown), over=found)  # never over what another update has added
     if unread is not None:
         raise unread
-    options.say(f"{counted(int(shrunken.observations.keys.rows.sum()), 'row')} scored with {rule}")
+    say(f"{counted(int(shrunken.observations.keys.rows.sum()), 'row')} scored with {rule}")
     if grown is not None and grown.tally is not None:
-        options.say(f"{rule} is a fit of {counted(grown.tally.n, 'unit')} now")
+        say(f"{rule} is a fit of {counted(grown.tally.n, 'unit')} now")
     if new := [] if strict else fit.unknown(shrunken.observations):
-        options.say(f"new in {columns.group}, answered with the prior of all: {first_few(new)}")
+        say(f"new in {columns.group}, answered with the prior of all: {first_few(new)}")
     for sentence in shrunken.meanings + shrunken.remarks:
-        options.say(sentence)
+        say(sentence)

@@ -7,6 +7,7 @@ from math import isnan
 import click
 
 from ebformer.cli import options, terminal
+from ebformer.cli.saying import say
 
 
 @click.command()
@@ -41,7 +42,7 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
     from ebformer.tables.files import open_table
     from ebformer.tables.observations import observe
 
-    chosen = {name: typed(name) for name in options.comma_separated(methods)} if methods else {}
+    chosen = {name: typed(name) for name in options.comma_separated(methods)} if methods is not None else {}
     with open_table(file) as opened, options.watch(opened)("Reading"):
         observations = observe(opened.table, named.found_in(opened), named.missing)
         tally = observations.tallies()[None]
@@ -65,11 +66,11 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
     )
     if len(taking_part) > 1:
         best = taking_part[0]
-        options.say(
+        say(
             f"{best.method} predicts best on these {tally.n:,} units by {best.ranked_by}, and in {best.first:.0%} of "
             f"tables resampled from them{margin(scores)}"
         )
-    options.say(tally.channel.advice.parts)
+    say(tally.channel.advice.parts)
     options.say_missing(observations.missing, "left out")
     refused: dict[str, list[str]] = {}
     for score in scores:
@@ -77,4 +78,4 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
             reason = score.refusal.partition(";")[0].removeprefix(f"{score.method} ")
             refused.setdefault(reason, []).append(score.method)
     for reason, names in refused.items():
-        options.say(f"left out {', '.join(names)}: {'each ' if len(names) > 1 else ''}{reason}")
+        say(f"left out {', '.join(names)}: {'each ' if len(names) > 1 else ''}{reason}")

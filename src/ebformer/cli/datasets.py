@@ -9,7 +9,8 @@ from difflib import get_close_matches
 
 import click
 
-from ebformer.cli import options, terminal
+from ebformer.cli import terminal
+from ebformer.cli.saying import say
 from ebformer.errors import InputError
 
 
@@ -68,4 +69,4 @@ def _deliver(text: str, output: str | None, done: str) -> None:
 
     check_folder(output)
     write_text(output, text)
-    options.say(done)
+    say(done)

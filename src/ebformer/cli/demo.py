@@ -14,7 +14,9 @@ METHODS = ("npmle", "gamma", "robbins")
 
 
 @click.command()
-@click.option("-o", "--output", default="demo", show_default=True, help="Folder for the report.")
+@click.option(
+    "-o", "--output", type=click.Path(file_okay=False), default="demo", show_default=True, help="Folder for the report."
+)
 @click.pass_context
 def command(context: click.Context, output: str) -> None:
     """Shrink the yearly claims of 9,461 Belgian motor policies (Thyrion 1960), and write a report on another table.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebformer.cli import options
+from ebformer.cli.saying import say
 
 if TYPE_CHECKING:
     from ebformer.looks import Looks
@@ -57,11 +58,12 @@ def command(
     """
     from ebformer.drift import Drift
     from ebformer.errors import InputError
-    from ebformer.tables.files import check_folder
+    from ebformer.tables.files import check_apart, check_folder
 
     for path in (output, figure):
         if path is not None:
             check_folder(path)
+    check_apart([output, figure], [history])
     if figure is not None:
         options.check_picture(figure)
     named = {name: column for name, column in known.items() if column is not None}
@@ -83,7 +85,7 @@ def command(
         click.echo(sentence)
     if output is not None:
         drift.save(output)
-        options.say(f"wrote {output}")
+        say(f"wrote {output}")
     if figure is not None:
         from ebformer.report.drift_figure import moves
         from ebformer.report.style import write_figure
@@ -99,21 +101,26 @@ def _side_by_side(
 
     from ebformer.errors import InputError
     from ebformer.looks import Looks
-    from ebformer.tables.arrays import read_columns
+    from ebformer.tables.files import open_table
     from ebformer.tables.names import Names
+    from ebformer.tables.observations import observe
 
-    (before, after), (first, second) = seen, known
+    first, second = known
     if (first is None) != (second is None):
         if word != "exposure":
             raise InputError(f"the {word} of one look are missing: name --{word}-before and --{word}-after")
-        options.say(f"no exposures of the {'second' if first else 'first'} look are named: each is taken to be 1")
-    columns = read_columns([history], dict.fromkeys(name for name in (before, after, first, second, look) if name))
-    which = Names.called(columns[look]).which if look else np.zeros(columns[before].size, dtype=np.intp)
-    looks = []
-    for rows in np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1]):
-        about = {word: columns[first][rows]} if first else {}
-        ahead = columns[second][rows] if second else None
-        looks.append(Looks.of(columns[before][rows], columns[after][rows], future=ahead, channel=None, **about))
+        say(f"no exposures of the {'second' if first else 'first'} look are named: each is taken to be 1")
+    with open_table(history) as opened:
+        for x, about in zip(seen, known, strict=True):
+            told: dict[str, Any] = {"effect" if word == "se" else "count": x, word: about, "group": look}
+            observe(opened.table, options.NamedColumns(**told).found_in(opened), "whole")
+        named = dict.fromkeys(name for name in (*seen, *known) if name is not None)
+        columns, keys = opened.table.row_by_row(list(named), look)
+    which, looks = Names.of(keys).which, []
+    for at in np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1]):
+        before, after = (columns[name][at] for name in seen)
+        about, ahead = (None if name is None else columns[name][at] for name in known)
+        looks.append(Looks.of(before, after, future=ahead, **{word: about}))
     return looks
 
 

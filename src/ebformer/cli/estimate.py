@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from ebformer.cli import options, terminal
+from ebformer.cli.saying import say
 from ebformer.plural import counted
 
 if TYPE_CHECKING:
@@ -61,9 +61,8 @@ def command(
       ebformer estimate counties.csv --count deaths --exposure births --group county --neighbours borders.csv -o map.csv
       cat words.tsv | ebformer estimate - --count n --future 10 > predicted.tsv
     """
-    from ebformer.errors import InputError
     from ebformer.estimators.catalogue import method_for, typed
-    from ebformer.tables.files import check_folder, check_output, open_table
+    from ebformer.tables.files import check_apart, check_folder, check_output, open_table
     from ebformer.tables.remarks import about_covariates, about_groups
     from ebformer.tables.shrink import shrink_table
 
@@ -72,8 +71,9 @@ def command(
         check_output(output)
     if save is not None:
         check_folder(save)
-        if os.path.realpath(save) in [os.path.realpath(other) for other in (file, output) if other is not None]:
-            raise InputError(f"cannot write the fit to {save}, which is a table of this command: name another file")
+    others = neighbours, wanted.drift, method
+    check_apart([output, save], others)  # the table may be replaced by its answers, but not by the fit
+    check_apart([save], [file])
     with open_table(file, output or "-") as opened:
         columns = options.keeping(named.found_in(opened, wanted.future), opened, label)
         watch = options.watch(opened)
@@ -99,7 +99,7 @@ def command(
     if save is not None:
         shrunken.fit.save(save)
     for sentence in said:
-        options.say(sentence)
+        say(sentence)
 
 
 def deliver(file: TableFile, shrunken: Shrunken, output: str | None, label: str | None) -> None:
@@ -113,7 +113,7 @@ def deliver(file: TableFile, shrunken: Shrunken, output: str | None, label: str 
     if seen.unusable is None:
         options.say_missing(seen.missing, "kept without answers")
     elif seen.missing:
-        options.say(f"{counted(seen.missing, 'row')} without an answer: the column note says why")
+        say(f"{counted(seen.missing, 'row')} without an answer: the column note says why")
 
 
 def _first_look(file: TableFile, shrunken: Shrunken, label: str | None) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli.saying import say
 
 CHANNELS = ("poisson", "binomial", "normal")
 
@@ -52,10 +52,10 @@ def command(name: str, onnx: bool, channel: str | None, output: str | None) -> N
         path = output or f"{stem}-{channel}.onnx"
         priorformer.export(network, path, channel)
         known = channel_named(channel).keyword
-        options.say(f"wrote {path}: x, {known} and multiplicity in; theta, weights, posterior and estimate out")
+        say(f"wrote {path}: x, {known} and multiplicity in; theta, weights, posterior and estimate out")
     elif isinstance(network.config, Architecture):
         if channel not in (None, "poisson"):
             raise InputError(f"{name} reads counts only: leave --channel out, or export priorformer")
         path = output or f"{stem}.onnx"
         transformer.export(network, path)
-        options.say(f"wrote {path}: counts x and multiplicity in, estimate out")
+        say(f"wrote {path}: counts x and multiplicity in, estimate out")

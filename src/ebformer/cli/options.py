@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebformer.cli import terminal
+from ebformer.cli.saying import say
 from ebformer.errors import one_line
 from ebformer.plural import counted
 
@@ -370,11 +371,6 @@ def ask(plan: str) -> None:
         click.confirm(f"ebformer: {one_line(plan)}: go on?", abort=True, err=True)
     else:
         say(plan)
-
-
-def say(sentence: str) -> None:
-    """A remark on standard error, so that standard output holds nothing but the table; on a line of its own."""
-    click.echo(f"ebformer: {one_line(sentence)}", err=True)
 
 
 def say_missing(rows: int, fate: str) -> None:

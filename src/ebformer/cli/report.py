@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ebformer.cli import options
+from ebformer.cli.saying import say
 
 if TYPE_CHECKING:
     from ebformer.tables.answers import Wanted
@@ -60,7 +61,7 @@ def command(
     from ebformer.report.choropleth import Areas
     from ebformer.report.figures import some_units
     from ebformer.report.table_page import table_page
-    from ebformer.tables.files import check_folder, open_table
+    from ebformer.tables.files import check_apart, check_folder, open_table
     from ebformer.tables.shrink import shrink_table
 
     chosen, near = None if method is None else typed(method), options.pairs_in(neighbours)
@@ -69,6 +70,7 @@ def command(
             f"a report is an HTML page, and {output} does not end in .html: end it so; browsers print to PDF"
         )
     check_folder(output)
+    check_apart([output], [file, areas, neighbours, wanted.drift, method])
     if (areas is None) != (key is None):
         raise InputError("a map needs both --map, a GeoJSON file, and --key, the column that names its areas")
     drawn = None if areas is None or key is None else Areas.read(areas, key)
@@ -87,4 +89,4 @@ def command(
             page = table_page(file, shrunken, scores, label, drawn)
             page.write(output)
     options.say_missing(shrunken.observations.missing, "kept without answers")
-    options.say(f"wrote {output}: open it in a browser")
+    say(f"wrote {output}: open it in a browser")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ebformer.cli.saying import say
 from ebformer.cli.termination import exit_code
 
 
@@ -23,5 +24,5 @@ def resumable(how: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         with suppress(OSError):  # the terminal may be what has gone
-            click.echo(f"ebformer: interrupted: {how}", err=True)
+            say(f"interrupted: {how}")
         click.get_current_context().exit(exit_code())

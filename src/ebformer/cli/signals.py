@@ -7,6 +7,7 @@ from dataclasses import replace
 import click
 
 from ebformer.cli import options
+from ebformer.cli.saying import say
 from ebformer.plural import counted
 
 
@@ -74,7 +75,7 @@ def command(
         answers = replace(opened, table=DuckTable(found.rows), header=found.rows.columns, decimal_commas=())
         with options.watch(opened)("Writing"):
             answers.write(found.rows, output or "-", Columns(count, expected or EXPECTED))
-    options.say(f"{counted(picked[0], 'pair')} of {found.rule.units:,} possible, method {chosen.name}")
-    options.say(f"{counted(picked[1], 'pair')} selected: ratio above {above:g}, {fdr:.0%} of them expected not to be")
-    options.say(f"prior: {found.rule.prior}")
-    options.say(f"model check: {found.check.sentence}")
+    say(f"{counted(picked[0], 'pair')} of {found.rule.units:,} possible, method {chosen.name}")
+    say(f"{counted(picked[1], 'pair')} selected: ratio above {above:g}, {fdr:.0%} of them expected not to be")
+    say(f"prior: {found.rule.prior}")
+    say(f"model check: {found.check.sentence}")

@@ -131,6 +131,8 @@ class Drift:
         >>> Drift.named("none") == Drift.none()
         True
         """
+        if not isinstance(name, str | os.PathLike):
+            raise InputError(f"{name!r} is no drift: give one, the path of one, or typical")
         if name == "typical":
             return cls.typical(exposures)
         return cls.none() if name == "none" else cls.load(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -34,9 +34,12 @@ def learn(looks: Looks | Sequence[Looks], method: str | Estimator | None = None)
     `Drift.typical` and its spread, which counts for little where pairs are many. What all units of one look share is
     no trend: the more it differs between looks, the nearer the trend is to 0. Standard errors are sandwiches.
     """
-    several = [looks] if isinstance(looks, Looks) else list(looks)
+    several = [looks] if isinstance(looks, Looks) else list(looks) if isinstance(looks, Iterable) else [looks]
     if not several:
         raise InputError("there is nothing to learn from: give at least one table of units that were seen twice")
+    for each in several:
+        if not isinstance(each, Looks):
+            raise InputError(f"a drift is learnt from units seen twice, not from a {type(each).__name__}: give Looks")
     if len({each.channel for each in several}) > 1:
         raise InputError("these looks are of several channels: learn one drift from each")
     estimator = method_for(several[0].channel, method)

@@ -41,6 +41,12 @@ class Priorformer(Estimator):
     """Those of the shipped network of this name, unless given."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise InputError(f"{self.name!r} is no name of a network: give it as text, such as 'priorformer'")
+        if not isinstance(self.weights, Weights | None):
+            raise InputError(
+                f"the weights are a {type(self.weights).__name__}: Priorformer.load reads them from a file"
+            )
         if not isinstance(self.network.weights.config, PriorformerConfig):
             raise InputError(f"{self.name} is of a family that does not answer with a prior: use ebformer.Pretrained")
 

@@ -84,7 +84,9 @@ class Wanted:
     @cached_property
     def moving(self) -> Drift | None:
         """How rates move, read from its file where one is named."""
-        return Drift.named(self.drift) if isinstance(self.drift, str) else self.drift
+        if self.drift is None or isinstance(self.drift, Drift):
+            return self.drift
+        return Drift.named(self.drift)
 
     @property
     def number_ahead(self) -> float | None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.errors import InputError
+from ebformer.tables.columns import about_booleans
 from ebformer.tables.sql import quoted
 
 FilePath = str | os.PathLike[str]
@@ -40,6 +41,8 @@ def read_columns(paths: Iterable[FilePath], columns: Iterable[str]) -> dict[str,
     if found[wanted[0]].size == 0:
         raise InputError(f"{files[0]} has no rows: give at least one")
     for column, entries in found.items():
+        if entries.dtype.kind == "b":
+            raise about_booleans(column)
         missing = np.ma.getmaskarray(entries) | (np.ma.getdata(entries) != np.ma.getdata(entries))  # NaN differs
         if missing.any():
             row = int(np.flatnonzero(missing)[0])

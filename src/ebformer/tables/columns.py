@@ -86,9 +86,13 @@ class Columns:
         if other is not None:
             raise InputError(f"{channel.words.xs} are named by {channel.column}, not by {other}: give {channel.column}")
         if isinstance(known, Real):
-            if not channel.possible_known(np.asarray(float(known))):
+            try:
+                number = float(known)
+            except OverflowError:  # a whole number of hundreds of digits
+                number = np.inf
+            if not channel.possible_known(np.asarray(number)):
                 raise InputError(f"{channel.keyword} is {known!r}: {channel.words.ask_known}")
-            known = float(known)
+            known = number
         if unit is not None and not channel.complete:
             raise InputError("rows without their zeros cannot be added up: give one row per unit")
         if look is not None and unit is None:

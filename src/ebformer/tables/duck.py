@@ -23,7 +23,8 @@ from ebformer.tables.names import Names
 from ebformer.tables.observations import COUNTED, Contents, Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
-NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT"
+NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT|\"NULL\""
+"""The types of numbers; a column without any entry may well hold some."""
 KINDS = {"i": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN", "O": "VARCHAR"}
 """The types of answers, by the kind of their array."""
 SEVERAL = 100
@@ -170,6 +171,15 @@ class DuckTable:
             )
             for name, entries in found.items()
         }
+
+    def row_by_row(
+        self, names: Sequence[str], group: str | None
+    ) -> tuple[dict[str, NDArray[Any]], NDArray[np.object_]]:
+        """Columns of numbers by name, and of every row the name of its group: "" where there are none."""
+        numbers = ", ".join(f"{self.number(name)} AS {quoted(name)}" for name in names)
+        named = "''" if group is None else f"given.{quoted(group)}::VARCHAR"
+        found = self.ask(f"SELECT {named} AS ebformer_group, {numbers} FROM ebformer_given AS given").fetchnumpy()
+        return {name: _floats(found[name]) for name in names}, _texts(found["ebformer_group"])
 
     def made_of(self, columns: dict[str, NDArray[Any]]) -> DuckTable:
         return self.beside(self.ask_with(columns, lambda name: f"FROM {name}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import narwhals as nw
@@ -19,6 +20,19 @@ from ebformer.tables.observations import Contents, Distinct
 
 WITHOUT_ARRAYS = (nw.Decimal, nw.Int128, nw.UInt128)
 """Kinds of numbers that numpy has no arrays of."""
+KINDS: dict[type, nw.dtypes.DType] = {
+    bool: nw.Boolean(),
+    np.bool_: nw.Boolean(),
+    bytes: nw.Binary(),
+    date: nw.Date(),
+    time: nw.Time(),
+    datetime: nw.Datetime(),
+    timedelta: nw.Duration(),
+    list: nw.List(nw.Object()),
+    np.ndarray: nw.List(nw.Object()),
+    dict: nw.Struct([]),
+}
+"""What a column of such entries would be, were it not one of Python objects."""
 
 
 class EagerTable:
@@ -82,7 +96,9 @@ class EagerTable:
         return {
             name: self._numbers(name)
             if column.dtype.is_numeric() and column.null_count()
-            else np.array(column.to_list(), dtype=None if column.dtype.is_numeric() else object)
+            else np.array(column.to_list())
+            if column.dtype.is_numeric()
+            else self._objects(name)
             for name, column in found.items()
         }
 
@@ -159,21 +175,39 @@ class EagerTable:
 
     def _entries(self, name: str) -> NDArray[Any]:
         """A covariate: numbers, or text."""
-        kind = self.frame[name].dtype
+        kind = self._kind(name)
         if kind.is_temporal():
             raise InputError(f"covariate {name!r} holds {kind}: make it a number first, such as the year")
         if kind == nw.Boolean():
-            return np.array([np.nan if entry is None else float(entry) for entry in self.frame[name].to_list()])
+            entries = zip(self.frame[name].to_list(), self.frame[name].is_null().to_list(), strict=True)
+            return np.array([np.nan if missing else float(entry) for entry, missing in entries])
         return self._numbers(name) if kind.is_numeric() else self.texts(name)
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
-        column = self.frame[name]
-        if column.dtype == nw.Boolean():
+        column, kind = self.frame[name], self._kind(name)
+        if kind == nw.Boolean():
             raise about_booleans(name)
+        if kind.is_temporal() or kind.is_nested() or kind == nw.Binary():
+            raise InputError(f"column {name!r} holds {type(kind).__name__}, not numbers: name another column")
         if column.dtype.is_numeric() and column.dtype not in WITHOUT_ARRAYS and column.null_count() == 0:
             return np.asarray(column.to_numpy(), dtype=np.float64)
         entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
         return np.array([np.nan if missing else _number(entry) for entry, missing in entries], dtype=np.float64)
+
+    def _objects(self, name: str) -> NDArray[np.object_]:
+        """The entries of a column as they are, None where one is missing."""
+        column = self.frame[name]
+        entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
+        return np.fromiter((None if missing else entry for entry, missing in entries), dtype=object, count=len(column))
+
+    def _kind(self, name: str) -> nw.dtypes.DType:
+        """What a column holds; where its library knows but objects, what all of them are, if that is no number."""
+        column = self.frame[name]
+        if not isinstance(column.dtype, nw.Object | nw.Unknown):
+            return column.dtype
+        entries = zip(column.to_list(), column.is_null().to_list(), strict=True)
+        found = {type(entry) for entry, missing in entries if not missing}
+        return KINDS.get(found.pop(), column.dtype) if len(found) == 1 else column.dtype
 
     def nameless(self, column: str) -> int:
         return int(self.named(column).missing.sum())

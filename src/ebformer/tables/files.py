@@ -174,6 +174,8 @@ def complaints_about(name: str) -> Iterator[None]:
 
 def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[str], folders: Sequence[str] = ()) -> None:
     """Nothing but these is opened from now on, no extension is fetched or loaded, and nothing can undo it."""
+    for path in map(os.path.abspath, (*files, *folders)):
+        _check_name(path)
     paths = [name for path in map(os.path.abspath, files) for name in (path, glob.escape(path))]
     allowed = (f"[{', '.join(map(literal, names))}]" for names in (paths, folders))
     connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
@@ -205,7 +207,26 @@ def check_output(path: str) -> None:
     if path == "-":
         return
     Format.of(path)
+    _check_name(path)
     check_folder(path)
+
+
+def check_apart(outputs: Sequence[str | None], inputs: Sequence[object]) -> None:
+    """Complain about an output that would take the place of a file that the command reads, or of another output."""
+    taken = {os.path.realpath(path) for path in inputs if isinstance(path, str | os.PathLike)}
+    for path in outputs:
+        if path is not None and path != "-":
+            if os.path.realpath(path) in taken:
+                raise InputError(f"cannot write {path}, which is another file of this command: name another output")
+            taken.add(os.path.realpath(path))
+
+
+def _check_name(path: str) -> None:
+    """Complain about the name of a file or a folder that is not UTF-8: DuckDB could not be told of it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{path!r} is not UTF-8 text: give the file, and the folder it is in, another name") from error
 
 
 def check_folder(path: str) -> None:

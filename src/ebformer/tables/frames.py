@@ -149,8 +149,8 @@ def fit(
 
 
 def _covariates(names: Sequence[str] | None, regression: Kind | None) -> Covariates | None:
-    if isinstance(names, str):
-        raise InputError(f"covariates is {names!r}: give a list of columns, such as [{names!r}]")
+    if names is not None and (isinstance(names, str | bytes) or not isinstance(names, Iterable)):
+        raise InputError(f"covariates is {names!r}: give a list of columns, such as [{str(names)!r}]")
     return Covariates.named(names, regression)
 
 
@@ -267,6 +267,8 @@ def estimate_many(tallies: Iterable[Tally], method: str | Estimator | None = Non
     >>> estimate_many([Tally.of([0, 2, 2]), Tally.of([7])], method="mle")
     [array([0., 2.]), array([7.])]
     """
+    if not isinstance(tallies, Iterable):
+        raise InputError(f"the samples are a {type(tallies).__name__}: give tallies as a list, one for each")
     found = []
     for tally in tallies:
         if not isinstance(tally, Tally):

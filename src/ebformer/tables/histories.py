@@ -88,7 +88,7 @@ def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histo
 
 def _in_order(looks: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The looks, each once, in order, and which of them each row is of."""
-    if any(look is None or look != look for look in looks.tolist()):
+    if any(look is None or (np.ndim(look) == 0 and look != look) for look in looks.tolist()):
         raise InputError("some rows do not say which look they are: fill in the column of looks")
     try:
         numbers = np.asarray(looks, dtype=np.float64)

@@ -52,7 +52,7 @@ class Pairs:
     expected: str | None = None
 
     def __post_init__(self) -> None:
-        if self.row == self.column:
+        if isinstance(self.row, str) and self.row == self.column:
             raise InputError(f"{self.row!r} cannot be both the row and the column of a pair: name two columns")
 
     @property

@@ -103,6 +103,10 @@ def command(
     """
     if page is not None and not everyday:
         raise InputError(f"{page} is the page of the league table: add --everyday")
+    if page is not None:
+        from ebformer.tables.files import check_folder
+
+        check_folder(str(page))
     if everyday:
         _league(sizes, repeats, seed, estimators, output, page, workers, cluster)
         return
@@ -110,15 +114,19 @@ def command(
     from ebformer.lab.arena.table import PUBLISHED_REGRETS
 
     drawn_from = [_world(name, theta_max) for name in comma_separated(",".join(worlds))]
-    chosen = _estimators(estimators or "mle,robbins,erm,npmle,npmle-em", theta_max)
+    chosen = _estimators("mle,robbins,erm,npmle,npmle-em" if estimators is None else estimators, theta_max)
     challenger = challenger or list(chosen)[-1]
     if challenger not in chosen:
         raise InputError(f"the challenger {challenger} does not play: choose among {', '.join(chosen)}")
     if published is not None and tallies is None:
         raise InputError(f"{published} holds regrets on given tallies, but new ones would be drawn: add --tallies FILE")
-    numbers = whole_numbers("n", sizes or "128,512,2048")
+    numbers = whole_numbers("n", "128,512,2048" if sizes is None else sizes)
     trials: Sequence[Trial]
-    trials = draw_trials(drawn_from, numbers, priors, repeats or 1, seed) if tallies is None else read_trials(tallies)
+    trials = (
+        draw_trials(drawn_from, numbers, priors, 1 if repeats is None else repeats, seed)
+        if tallies is None
+        else read_trials(tallies)
+    )
     with resumable(goes_on_from(output)), _backend(cluster):
         losses = Arena(chosen, trials).run(output, workers, progress=sys.stderr.isatty())
     # What the output holds of other runs is kept there, but compared only with what was played beside it.
@@ -214,7 +222,10 @@ def _backend(cluster: str | None) -> ExitStack:
         import joblib
         from distributed import Client
 
-        stack.enter_context(Client(cluster))  # type: ignore[no-untyped-call]
+        try:
+            stack.enter_context(Client(cluster))  # type: ignore[no-untyped-call]
+        except (ValueError, TypeError, OSError, ImportError) as error:  # no address, or nobody there
+            raise InputError(f"no scheduler of a Dask cluster answers at {cluster!r}: {error}") from error
         stack.enter_context(joblib.parallel_config(backend="dask"))
     return stack
 

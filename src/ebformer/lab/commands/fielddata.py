@@ -24,7 +24,7 @@ from ebformer.lab.fielddata import Holdout, baseball, books, classic, evaluate, 
 from ebformer.lab.fielddata.moving import Moved, moving
 from ebformer.lab.fielddata.summary import ERRORS, against
 from ebformer.lab.figures.fielddata_tables import against_tables, drift_tables, p_value_tables, score_tables
-from ebformer.tables.files import check_folder
+from ebformer.tables.files import check_apart, check_folder
 
 FILES = click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
@@ -305,13 +305,10 @@ def halved(holdouts: Sequence[Holdout]) -> list[Holdout]:
 
 def check_outputs(output: Path | None, figure: Path | None, inputs: Sequence[str | Path | None]) -> None:
     """Complain now, not after the work, about files that cannot be written or that would replace another."""
-    taken = {os.path.realpath(path) for path in inputs if path is not None}
-    for path in (output, figure):
-        if path is not None:
-            check_folder(str(path))
-            if os.path.realpath(path) in taken:
-                raise InputError(f"cannot write {path}, which is another file of this command: name another output")
-            taken.add(os.path.realpath(path))
+    outputs = [str(path) for path in (output, figure) if path is not None]
+    for path in outputs:
+        check_folder(path)
+    check_apart(outputs, inputs)
     if figure is not None:
         check_picture(figure)
 

@@ -62,7 +62,10 @@ def command(
     from ebformer.estimators.catalogue import typed
     from ebformer.lab.figures.floor_tables import card_with_floors, floor_page, floor_table
     from ebformer.lab.floors import WORLDS, play_all
+    from ebformer.tables.files import check_folder
 
+    if page is not None:
+        check_folder(str(page))
     numbers = whole_numbers("n", sizes)
     methods = [typed(name) for name in comma_separated(beside)] if beside else []
     names = list(WORLDS) if worlds == "all" else comma_separated(worlds)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ebformer.cli.resumable import resumable
+from ebformer.cli.saying import say
 from ebformer.cli.terminal import show
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -66,7 +67,7 @@ def command(
         raise InputError("--docs writes pages about every item: leave out --only")
     if data_dir:
         data_folder(data_dir)
-    store = Store(output / scale, lambda sentence: click.echo(f"ebformer: {sentence}", err=True))
+    store = Store(output / scale, say)
     bench = Bench(Scale.of(scale), store, data_dir)
     items = [item for item in ITEMS if not only or item.key in only]
     with resumable("the same command again goes on from here"), store.locked():
@@ -76,4 +77,4 @@ def command(
             write_docs(bench, made, docs)
     written = [output / "index.html", output / "index.md"]
     written += [docs / "reproduction.md", docs / "probes.md"] if docs else []
-    click.echo(f"ebformer: wrote {', '.join(map(str, written))}", err=True)
+    say(f"wrote {', '.join(map(str, written))}")

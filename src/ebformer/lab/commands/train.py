@@ -79,6 +79,8 @@ def command(
         _ship(Path(name).stem, folder, shelf)
         return
 
+    runs.check_device(device)
+
     def changed(recipe: AnyRecipe) -> AnyRecipe:
         named = comma_separated(",".join(worlds)) if worlds else []
         return (recipe.on(named) if named else recipe).planned(steps, seed)

@@ -99,6 +99,8 @@ def _begin(folder: Path, recipe: AnyRecipe, minutes: float | None, resume: bool)
             raise InputError(f"{folder} already holds a run: continue it with --resume, or choose another folder")
         return recipe_from(json.loads(written.read_text()))
     if minutes is not None:
+        if not 0 < minutes < np.inf:
+            raise InputError(f"a leg is to take {minutes} minutes: give a positive number")
         recipe = recipe.planned(steps=max(1, int(60 * minutes / seconds_per_step(recipe))))
     folder.mkdir(parents=True, exist_ok=True)
     write_text(written, json.dumps(recipe.describe(), indent=2) + "\n")
@@ -112,6 +114,14 @@ def seconds_per_step(recipe: AnyRecipe) -> float:
         recipe.loss(network, recipe.draw(rng)).backward()  # type: ignore[no-untyped-call]
         ends.append(time.monotonic())
     return (ends[-1] - ends[1]) / 8
+
+
+def check_device(name: str) -> None:
+    """An `InputError` unless torch can compute on the device of this name."""
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise InputError(f"torch cannot compute on {name!r} here: {error}") from error
 
 
 def run(

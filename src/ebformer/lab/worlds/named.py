@@ -77,7 +77,7 @@ def world_named(name: str) -> World:
         sys.path.append("")
     try:
         found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise InputError(f"the world {name} cannot be imported: {error}") from error
     made = found() if isinstance(found, type) and issubclass(found, World) else found
     if not isinstance(made, World):

@@ -1,0 +1,23 @@
+"""What commands say on standard error: sentences, each on one line of bounded length."""
+
+from __future__ import annotations
+
+import click
+
+from ebformer.errors import one_line
+
+
+def say(sentence: object) -> None:
+    """A remark on standard error, so that standard output holds nothing but the table; on a line of its own."""
+    click.echo(one_line(f"ebformer: {sentence}"), err=True)
+
+
+def refuse(error: click.ClickException) -> None:
+    """What is wrong with how a command was called, after its usage: click quotes what was typed, however long."""
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+        error.show()
+        return
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        click.echo(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n", err=True)
+    click.echo(one_line(f"Error: {error.format_message()}"), err=True)
