@@ -291,7 +291,8 @@ def _fitted(
     apart: list[list[Floats]] = []  # from the constant, for the judges of each fold
     for each_kind in kinds_of(kind, int(units.sum())):
         found = [
-            train(each_kind, channel, y[at], some, z[at], encoding.sizes, least, limits) for at, some, least in taught
+            train(each_kind, channel.loss, y[at], some, z[at], encoding.sizes, least, limits)
+            for at, some, least in taught
         ]
         trained = [regression for regression in found if regression is not None]
         if len(trained) < len(found):

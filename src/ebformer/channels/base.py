@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
+
+Loss = Literal["poisson", "logistic", "squared"]
 
 LARGEST_WHOLE = 2**53
 """The largest count: beyond it a float64 no longer tells neighbouring whole numbers apart."""
@@ -120,6 +122,10 @@ class Channel(ABC):
     """What is known about the next observation where nothing is said."""
     conjugate: ClassVar[str | None] = None
     """The name of the conjugate prior, and of the method that fits it."""
+    loss: ClassVar[Loss]
+    """What regressions of theta make as small as they can; a channel that is not `complete` has none."""
+    deviation: ClassVar[Literal["ratio", "difference"] | None] = None
+    """What sets theta apart from what is expected of it, where one prior of that serves all units."""
     widths: ClassVar[tuple[float, float]]
     """The narrowest and the widest bins of a table, powers of two (`bin`)."""
 

@@ -69,6 +69,7 @@ class Binomial(Channel):
     domain = (0.0, 1.0)
     inside = (1e-100, 1.0 - 2.0**-53)
     conjugate = "beta"
+    loss = "logistic"
     widths = (2.0**-6, 2.0**-3)
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:

@@ -62,6 +62,8 @@ class Normal(Channel):
     domain = inside = (-np.inf, np.inf)
     usual_future = None
     conjugate = "normal"
+    loss = "squared"
+    deviation = "difference"
     widths = (2.0**-7, 2.0**-5)
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:

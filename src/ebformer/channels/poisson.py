@@ -90,6 +90,8 @@ class Poisson(Channel):
     inside = (1e-100, np.inf)
     usual = 1.0
     conjugate = "gamma"
+    loss = "poisson"
+    deviation = "ratio"
     widths = (2.0**-10, 2.0**-5)
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:

@@ -53,7 +53,7 @@ def read(path: str | os.PathLike[str]) -> Fit:
         neighbours = None if pairs is None else tuple((str(a), str(b)) for a, b in pairs)
         told, covariates = found.get("expectation"), columns.covariates
         expectation = None if told is None else Expectation.from_record(told)
-        if expectation is not None and columns.channel.name == "binomial" and found["version"] < 4:
+        if expectation is not None and columns.channel.deviation is None and found["version"] < 4:
             raise InputError(f"{path} holds proportions with covariates as ebformer 0.2 fits them: fit them once more")
         if {*(expectation.encoding.names if expectation else ())} != {*(covariates.names if covariates else ())}:
             raise ValueError("other covariates than those that were learnt from")
