@@ -75,7 +75,10 @@ class Parts(NamedTuple):
 
 
 class Reduced(NamedTuple):
-    """The same observations in other units, from another origin: theta is origin + scale times what it is for them."""
+    """The same observations in other units, from another origin: theta is origin + scale times what it is for them.
+
+    The scale is below 0 where they are turned round.
+    """
 
     x: Floats
     known: Floats

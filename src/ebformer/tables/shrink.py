@@ -108,28 +108,28 @@ def shrink_table(
     [(0, 0.0), (3, 3.0), (3, 3.0)]
     """
     columns, wanted = _settled(columns, wanted)
-    fit, estimator = (method, None) if isinstance(method, Fit) else (None, method)
+    saved, estimator = (method, None) if isinstance(method, Fit) else (None, method)
     with watch("Reading"):
-        units = _units(source, columns, missing, learning=estimator is not None)
+        units = _units(source, columns, missing, learning=saved is None)
     learnt = None
     if units.histories is not None and wanted.drift is None:
         with watch(f"Learning how {columns.channel.words.thetas} move"):
             learnt = units.histories.drift(estimator, columns)
         wanted = replace(wanted, drift=learnt)
-    before = None if fit is None else fit.expectation
+    before = None if saved is None else saved.expectation
     with watch("Learning what covariates tell" if columns.covariates is not None and before is None else "Reading"):
         source, read, expectation = with_expected(units.source, units.columns, missing, before)
         observations = observe(source, read, missing)
-    if fit is None and not pool and neighbours is None:
+    if saved is None and not pool and neighbours is None:
         _ask_about_groups(observations, ask)
-    with watch(_estimating(observations) if fit is None else "Answering"):
-        if estimator is not None:
-            named = replace(columns, look=None)  # a fit scores one look at a time
-            fit = fit_table(observations, estimator, pool, neighbours, named, expectation)
-        assert fit is not None
-        _check_answerable(fit, observations, missing, learnt_here=estimator is not None)
+    with watch(_estimating(observations) if saved is None else "Answering"):
+        if isinstance(method, Fit):
+            fit = method
+        else:  # which scores one look at a time
+            fit = fit_table(observations, method, pool, neighbours, replace(columns, look=None), expectation)
+        _check_answerable(fit, observations, missing, learnt_here=saved is None)
         check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * (missing == "explain"), source.names)
-        checks = [] if estimator is None else check_fit(fit, observations, np.random.default_rng(0))
+        checks = check_fit(fit, observations, np.random.default_rng(0)) if saved is None else []
         said = units.remarks + _about_movement(units, learnt, wanted, columns)
         said += about_bins(fit, observations) if estimator is None else remarks(fit, observations, estimator)
         said += about_no_room(fit, observations, fit.settled(wanted))
