@@ -26,7 +26,7 @@ from scipy import stats
 import ebformer as eb
 from command_line import ebformer
 from ebformer.atomic import replacing
-from ebformer.channels.base import LARGEST, SMALLEST
+from ebformer.channels.bounds import LARGEST, SMALLEST
 from ebformer.cli import terminal
 from ebformer.distributions import DiscretePosterior, GridPosterior
 from ebformer.errors import LONGEST, EbformerError, InputError, WeightsError

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, expit, logit
 
 from ebformer.channels import poisson
-from ebformer.channels.base import Advice, Channel, Parts, Reduced, Symmetry, Words, whole_numbers_from
+from ebformer.channels.base import Channel, Parts, Reduced, Symmetry
+from ebformer.channels.bounds import whole_numbers_from
+from ebformer.channels.words import Advice, Words
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
 

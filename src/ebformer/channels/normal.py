@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ebformer.channels.base import LARGEST, Advice, Channel, Parts, Reduced, Symmetry, Words, positive
+from ebformer.channels.base import Channel, Parts, Reduced, Symmetry
+from ebformer.channels.bounds import LARGEST, positive
+from ebformer.channels.words import Advice, Words
 from ebformer.distributions import Floats
 
 STEP = 0.125
