@@ -30,6 +30,7 @@ LAYERS = [
         "drift",
         "looks",
         "covariates",
+        "expectation",
         "deviations",
         "encoding",
         "regression",

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
-from ebformer.covariates import Expectation
 from ebformer.deviations import shifted
 from ebformer.distributions import Floats
 from ebformer.errors import EbformerError, InputError
+from ebformer.expectation import Expectation
 from ebformer.plural import counted
 from ebformer.point_null import pointed
 from ebformer.rule import Rule

@@ -9,9 +9,9 @@ import numpy as np
 
 from ebformer.binning import coarsened
 from ebformer.channels.base import Channel
-from ebformer.covariates import Expectation
 from ebformer.deviations import around_expectations
 from ebformer.errors import InputError
+from ebformer.expectation import Expectation
 from ebformer.pooling import pool as pool_groups
 from ebformer.pooling import side_by_side
 from ebformer.rule import Rule

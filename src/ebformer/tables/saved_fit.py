@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ebformer.channels import channel_named
-from ebformer.covariates import Covariates, Expectation
 from ebformer.errors import EbformerError, InputError
+from ebformer.expectation import Covariates, Expectation
 from ebformer.rule import Rule
 from ebformer.saved import finite, read_json
 from ebformer.saved_rule import FIT_FORMAT, rule_of
