@@ -30,7 +30,7 @@ LEFT_OUT = {
     "ebformer.atomic", "ebformer.check", "ebformer.drift", "ebformer.estimators.full_bayes", "ebformer.pooling",
     "ebformer.estimators.pretrained", "ebformer.estimators.unseen_zeros", "ebformer.networks.libraries",
     "ebformer.tables.duck", "ebformer.tables.frames", "ebformer.tables.saved_fit",
-    "ebformer.tables.shrink", "ebformer.channels.hyperprior", "ebformer.covariates", "ebformer.looks",
+    "ebformer.tables.shrink", "ebformer.channels.hyperprior", "ebformer.expectation", "ebformer.looks",
     "ebformer.point_null", "ebformer.regression", "ebformer.saved", "ebformer.tables.histories",
     "ebformer.estimators.npmle_em",
 }  # fmt: skip

@@ -31,6 +31,7 @@ LAYERS = [
         "drift",
         "looks",
         "covariates",
+        "expectation",
         "deviations",
         "encoding",
         "regression",

@@ -27,15 +27,15 @@ import ebformer as eb
 from command_line import ebformer
 from ebformer.atomic import replacing
 from ebformer.channels import channel_named
-from ebformer.channels.base import LARGEST, SMALLEST
+from ebformer.channels.bounds import LARGEST, SMALLEST
 from ebformer.channels.gamma_prior import GammaPrior
 from ebformer.channels.mixed_prior import ConjugateMixture
 from ebformer.cli import terminal
-from ebformer.covariates import Expectation
 from ebformer.distributions import DiscretePosterior, GridPosterior
 from ebformer.encoding import Encoding
 from ebformer.errors import LONGEST, EbformerError, InputError, WeightsError
 from ebformer.estimators.catalogue import CATALOGUE, estimator
+from ebformer.expectation import Expectation
 from ebformer.networks import zoo
 from ebformer.networks.weights import Weights
 from ebformer.prior import Prior

@@ -492,7 +492,8 @@ const $ = (() => {
       append: (a, item) => { a.push(item); return null; }, extend: (a, items) => { for (const each of iter(items)) a.push(each); return null; },
       pop: (a, at) => at === undefined ? a.pop() : a.splice(at, 1)[0], index: (a, item) => a.findIndex(each => truth(eq(each, item))),
       count: (a, item) => a.filter(each => truth(eq(each, item))).length, copy: a => [...a],
-      sort: (a) => { a.sort(compare); return null; }, insert: (a, at, item) => { a.splice(at, 0, item); return null; },
+      sort: func((a, key, reverse) => { builtins.sorted(a, key, reverse).forEach((each, at) => { a[at] = each; }); return null; }, ["key", "reverse"]),
+      insert: (a, at, item) => { a.splice(at, 0, item); return null; },
     },
     dict: {
       get: (d, key, usual) => d.has(key) ? d.take(key) : usual === undefined ? null : usual, items: d => d.entries().map(([key, value]) => tuple([key, value])),

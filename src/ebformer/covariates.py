@@ -1,21 +1,20 @@
-"""Covariates: what a cross-fitted regression expects of a unit, and how much that tells."""
+"""Regressions of units on their covariates, cross-fitted: each unit is expected by one that has not seen it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, get_args
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ebformer.binning import distinct_rows
-from ebformer.channels.base import LARGEST, SMALLEST, Channel
+from ebformer.channels.base import Channel
 from ebformer.distributions import Floats
 from ebformer.encoding import Encoding
 from ebformer.errors import InputError
-from ebformer.regression import LEAST_LEAF, Blend, Forest, Kind, Line, ends, read_regression, train
-from ebformer.saved import finite
+from ebformer.expectation import Expectation, rounded
+from ebformer.regression import LEAST_LEAF, Blend, Forest, Kind, Line, ends, train
 
 JUDGES = 20_000
 """So many units of each fold decide about the number of trees and the importance of covariates."""
@@ -34,106 +33,6 @@ SLIGHT = 0.01
 STEPS = 64
 """Expectations are rounded to steps of the natural parameter finer than any regression can tell: 1 / 64 of a rate or of
 the odds, or of the deviation of an effect. So units by the million share some hundred priors."""
-
-
-@dataclass(frozen=True)
-class Covariates:
-    """The columns that tell about a unit's rate beside its observation, and the kind of regression."""
-
-    names: tuple[str, ...]
-    regression: Kind = "trees"
-
-    @classmethod
-    def named(cls, names: Sequence[str] | None, regression: Kind | None) -> Covariates | None:
-        """Those of these names, where some are named; a kind of regression without any is refused."""
-        if names is not None:
-            return cls(tuple(names), regression or "trees")
-        if regression is not None:
-            raise InputError(f"regression is {regression}, and no covariates are named: name some, or leave it out")
-        return None
-
-    def __post_init__(self) -> None:
-        if self.regression not in get_args(Kind):
-            raise InputError(f"the regression is {self.regression!r}: choose trees or linear")
-        if not self.names:
-            raise InputError("no covariate is named: name at least one column, or leave covariates out")
-        object.__setattr__(self, "names", tuple(dict.fromkeys(self.names)))  # one that is named twice tells no more
-
-
-@dataclass(frozen=True, eq=False)
-class Expectation:
-    """What covariates let expect of a unit, and how much they tell.
-
-    `explained` is the share of the spread of theta that the expectations of units which a regression has not seen
-    account for; None where there is no spread to explain. `importance` is each covariate's part of what they tell
-    together: how much worse unseen units are predicted when it is permuted. `mean` is that of all units together. Where
-    covariates tell nothing, the same is expected of everybody, and no prior `moves`: rules are those without them.
-    """
-
-    encoding: Encoding
-    regression: Blend
-    step: float
-    mean: float
-    explained: float | None
-    importance: Mapping[str, float]
-    moves: bool = True
-    """Whether rules are of deviations from what is expected."""
-
-    def of(self, channel: Channel, columns: Mapping[str, NDArray[Any]]) -> Floats:
-        """The expected theta [n] of units with these covariates, by the mean of the regressions of all folds."""
-        return rounded(channel, self.regression.eta(self.encoding.numbers(columns)), self.step)
-
-    def of_everybody(self, channel: Channel, n: int) -> Floats:
-        """The same for n units of which nothing is known, where covariates tell none apart."""
-        return rounded(channel, np.full(n, self.regression.start), self.step)
-
-    def __str__(self) -> str:
-        told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in self.importance.items())
-        if not self.importance:
-            one = len(self.encoding.names) == 1
-            named = f"covariate{'s' * (not one)} {', '.join(self.encoding.names)} tell{'s' * one}"
-            return f"the {named} no more than chance would"
-        if self.explained is None:
-            return f"of what the covariates tell: {told}"
-        return f"the covariates explain {100 * self.explained:.0f} % of the spread; of what they tell: {told}"
-
-    def record(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return {
-            "names": list(self.encoding.names),
-            "categories": [list(each) for each in self.encoding.categories],
-            "regression": self.regression.record(),
-            "step": self.step,
-            "mean": self.mean,
-            "explained": self.explained,
-            "importance": dict(self.importance),
-            "moves": self.moves,
-        }
-
-    @classmethod
-    def from_record(cls, found: dict[str, Any]) -> Expectation:
-        """What `record` wrote; nothing in it is executed."""
-        encoding = Encoding(
-            tuple(map(str, found["names"])), tuple(tuple(map(str, each)) for each in found["categories"])
-        )
-        regression, explained = read_regression(found["regression"]), found["explained"]
-        step = finite(found["step"])
-        if len(encoding.names) != len(encoding.categories) or not SMALLEST <= step <= LARGEST:
-            raise ValueError("covariates without their kinds")
-        importance = {str(name): finite(share) for name, share in found["importance"].items()}
-        share = None if explained is None else finite(explained)
-        moves = found.get("moves", True) is not False  # those of earlier versions all do
-        if not moves and regression.parts:
-            raise ValueError("the same expected of everybody, by covariates")
-        return cls(encoding, regression, step, finite(found["mean"]), share, importance, moves)
-
-
-def rounded(channel: Channel, eta: Floats, step: float) -> Floats:
-    """theta at natural parameters rounded to whole steps, and within the domain."""
-    with np.errstate(over="ignore"):
-        theta = channel.at_natural(np.round(eta / step) * step)
-    low, high = np.clip(channel.inside, -LARGEST, LARGEST).tolist()
-    return np.asarray(np.clip(theta, low, high))
 
 
 def cross_fit(
@@ -296,7 +195,8 @@ def _fitted(
     apart: list[list[Floats]] = []  # from the constant, for the judges of each fold
     for each_kind in kinds_of(kind, int(units.sum())):
         found = [
-            train(each_kind, channel, y[at], some, z[at], encoding.sizes, least, limits) for at, some, least in taught
+            train(each_kind, channel.loss, y[at], some, z[at], encoding.sizes, least, limits)
+            for at, some, least in taught
         ]
         trained = [regression for regression in found if regression is not None]
         if len(trained) < len(found):

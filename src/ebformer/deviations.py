@@ -39,9 +39,9 @@ def deviations(channel: Channel, x: Floats, known: Floats, expected: Floats) -> 
     That of a count is the ratio to its expected rate, whose exposure is the expected count; that of an effect is the
     difference. Of successes there is none, and they stay (`around_expectations`).
     """
-    if channel.name == "poisson":
+    if channel.deviation == "ratio":
         return x, known * expected
-    return (x - expected, known) if channel.name == "normal" else (x, known)
+    return (x - expected, known) if channel.deviation == "difference" else (x, known)
 
 
 def shifted(rule: Rule, expected: float) -> BayesRule:
@@ -59,7 +59,7 @@ def shifted(rule: Rule, expected: float) -> BayesRule:
             f"{rule.channel.conjugate or 'npmle-em'}"
         )
     assert isinstance(rule, BayesRule)
-    moved = rule.prior.scaled(expected) if rule.channel.name == "poisson" else _moved(rule.prior, expected)
+    moved = rule.prior.scaled(expected) if rule.channel.deviation == "ratio" else _moved(rule.prior, expected)
     return replace(rule, mixing=moved, known=None)
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebformer.channels import POISSON, pick
-from ebformer.channels.base import LARGEST_WHOLE, Channel
+from ebformer.channels.base import Channel
+from ebformer.channels.bounds import LARGEST_WHOLE
 from ebformer.errors import InputError
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from random_weights import random_weights
 from scipy.special import ndtr
 
-from ebformer.channels.base import LARGEST_WHOLE
+from ebformer.channels.bounds import LARGEST_WHOLE
 from ebformer.networks import estimates as estimates_module
 from ebformer.networks import forward as forward_module
 from ebformer.networks import kernels

@@ -10,8 +10,8 @@ import pytest
 
 import ebformer as eb
 from ebformer.check import ModelWarning, model_check
-from ebformer.covariates import Covariates
 from ebformer.estimators.catalogue import CATALOGUE
+from ebformer.expectation import Covariates
 from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns

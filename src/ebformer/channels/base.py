@@ -4,63 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ebformer.channels.bounds import LARGEST_WHOLE
+from ebformer.channels.words import Advice, Words
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
 
-LARGEST_WHOLE = 2**53
-"""The largest count: beyond it a float64 no longer tells neighbouring whole numbers apart."""
-
-
-SMALLEST, LARGEST = 1e-50, 1e50
-"""The bound for exposures, standard errors and effects, other than 0: squares and ratios of two stay numbers. Beyond it
-no unit of measurement is meant, and floats such as 1e-320 have lost their digits. Counts and trials end at 2^53."""
-
-
-@dataclass(frozen=True)
-class Words:
-    """What people call x, what is known, and theta, one and several; `ask_x` and `ask_known` say what to give.
-
-    `seen` tells of one observation, as {x} of the column {name} and {known} of the column {unit}, `amount` of a number
-    that is known; `scale` is what a change of theta is measured by (`Channel.scale`).
-    """
-
-    x: str
-    xs: str
-    known: str
-    knowns: str
-    theta: str
-    thetas: str
-    ask_x: str
-    ask_known: str
-    seen: str
-    amount: str
-    scale: str = "itself"
-
-
-@dataclass(frozen=True)
-class Advice:
-    """What the model check says of observations that this channel, with any prior, does not explain.
-
-    `narrow`: they vary too little. `wide`: they vary too much where little is known and too little where much is.
-    `misfit`: anything else. `parts`: what makes the parts of an observation independent (`Channel.split`), and what
-    happens where it does not hold. `no_zeros`: no unit shows a 0 though many are expected; `tries`: no count
-    is above its exposure, a whole number. Both are None where that is no sign of trouble.
-    """
-
-    fits: str
-    narrow: str
-    wide: str
-    misfit: str
-    trend: str
-    parts: str
-    no_zeros: str | None = None
-    tries: str | None = None
+Loss = Literal["poisson", "logistic", "squared"]
 
 
 class Parts(NamedTuple):
@@ -73,7 +27,10 @@ class Parts(NamedTuple):
 
 
 class Reduced(NamedTuple):
-    """The same observations in other units, from another origin: theta is origin + scale times what it is for them."""
+    """The same observations in other units, from another origin: theta is origin + scale times what it is for them.
+
+    The scale is below 0 where they are turned round.
+    """
 
     x: Floats
     known: Floats
@@ -135,6 +92,10 @@ class Channel(ABC):
     """What is known about the next observation where nothing is said."""
     conjugate: ClassVar[str | None] = None
     """The name of the conjugate prior, and of the method that fits it."""
+    loss: ClassVar[Loss]
+    """What regressions of theta make as small as they can; a channel that is not `complete` has none."""
+    deviation: ClassVar[Literal["ratio", "difference"] | None] = None
+    """What sets theta apart from what is expected of it, where one prior of that serves all units."""
     widths: ClassVar[tuple[float, float]]
     """The narrowest and the widest bins of a table, powers of two (`bin`)."""
 
@@ -381,17 +342,3 @@ class Channel(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
-
-
-def whole_numbers_from(least: int, numbers: Floats) -> NDArray[np.bool_]:
-    """Which numbers are whole, at least `least` and small enough to be told apart."""
-    with np.errstate(invalid="ignore"):
-        found: NDArray[np.bool_] = (numbers >= least) & (numbers <= LARGEST_WHOLE) & (numbers == np.floor(numbers))
-        return found
-
-
-def positive(numbers: Floats) -> NDArray[np.bool_]:
-    """Which numbers are positive and within the bound."""
-    with np.errstate(invalid="ignore"):
-        found: NDArray[np.bool_] = (numbers >= SMALLEST) & (numbers <= LARGEST)
-        return found

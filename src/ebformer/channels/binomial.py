@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, expit, logit, ndtr
 
 from ebformer.channels import poisson
-from ebformer.channels.base import Advice, Channel, Parts, Reduced, Symmetry, Words, longer_tail, whole_numbers_from
+from ebformer.channels.base import Channel, Parts, Reduced, Symmetry, longer_tail
+from ebformer.channels.bounds import whole_numbers_from
+from ebformer.channels.words import Advice, Words
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
 
@@ -69,6 +71,7 @@ class Binomial(Channel):
     domain = (0.0, 1.0)
     inside = (1e-100, 1.0 - 2.0**-53)
     conjugate = "beta"
+    loss = "logistic"
     widths = (2.0**-6, 2.0**-3)
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ebformer.channels.base import LARGEST, Advice, Channel, Parts, Reduced, Symmetry, Words, longer_tail, positive
+from ebformer.channels.base import Channel, Parts, Reduced, Symmetry, longer_tail
+from ebformer.channels.bounds import LARGEST, positive
+from ebformer.channels.words import Advice, Words
 from ebformer.distributions import Floats
 
 STEP = 0.125
@@ -62,6 +64,8 @@ class Normal(Channel):
     domain = inside = (-np.inf, np.inf)
     usual_future = None
     conjugate = "normal"
+    loss = "squared"
+    deviation = "difference"
     widths = (2.0**-7, 2.0**-5)
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:

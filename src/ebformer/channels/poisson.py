@@ -10,17 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincc, gammaln, xlogy
 
-from ebformer.channels.base import (
-    LARGEST_WHOLE,
-    Advice,
-    Channel,
-    Parts,
-    Reduced,
-    Symmetry,
-    Words,
-    positive,
-    whole_numbers_from,
-)
+from ebformer.channels.base import Channel, Parts, Reduced, Symmetry
+from ebformer.channels.bounds import LARGEST_WHOLE, positive, whole_numbers_from
+from ebformer.channels.words import Advice, Words
 from ebformer.distributions import Floats
 
 SMALL = 64
@@ -90,6 +82,8 @@ class Poisson(Channel):
     inside = (1e-100, np.inf)
     usual = 1.0
     conjugate = "gamma"
+    loss = "poisson"
+    deviation = "ratio"
     widths = (2.0**-10, 2.0**-5)
 
     def possible(self, x: Floats) -> NDArray[np.bool_]:

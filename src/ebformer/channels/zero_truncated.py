@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import gammainc
 
 from ebformer.channels import poisson
-from ebformer.channels.base import Advice, Channel, Parts, Symmetry, Words, positive, whole_numbers_from
+from ebformer.channels.base import Channel, Parts, Symmetry
+from ebformer.channels.bounds import positive, whole_numbers_from
+from ebformer.channels.words import Advice, Words
 from ebformer.distributions import Floats
 
 SMALL = 1e-2

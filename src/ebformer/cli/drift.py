@@ -119,8 +119,8 @@ def _side_by_side(
     which, looks = Names.of(keys).which, []
     for at in np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1]):
         before, after = (columns[name][at] for name in seen)
-        about, ahead = (None if name is None else columns[name][at] for name in known)
-        looks.append(Looks.of(before, after, future=ahead, **{word: about}))
+        then, ahead = (None if name is None else columns[name][at] for name in known)
+        looks.append(Looks.of(before, after, future=ahead, channel=None, **{word: then}))
     return looks
 
 

@@ -64,8 +64,8 @@ class NamedColumns:
 
     def found_in(self, file: TableFile, future: str | float | None = None) -> Columns:
         """The columns named; without any, the only column that can hold counts, which is then said aloud."""
-        from ebformer.covariates import Covariates
         from ebformer.errors import InputError
+        from ebformer.expectation import Covariates
         from ebformer.tables.columns import NO_ROWS, Columns, check_unambiguous, only_count_column
 
         known = {word: getattr(self, word) for word in ("exposure", "trials", "se")}

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ebformer import bayes
 from ebformer.channels import channel_named
-from ebformer.channels.base import LARGEST, Channel
+from ebformer.channels.base import Channel
+from ebformer.channels.bounds import LARGEST
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
 from ebformer.drift import answers, words
 from ebformer.drift.answers import Earlier

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ebformer.channels.base import LARGEST
+from ebformer.channels.bounds import LARGEST
 from ebformer.distributions import Floats
 from ebformer.estimators.base import Estimator
 from ebformer.rule import CurveRule

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.channels.base import Channel
+from ebformer.channels.base import Loss
 from ebformer.distributions import Floats
 from ebformer.saved import finite
 
@@ -145,8 +145,8 @@ class Forest:
         return cls(start=finite(found["start"]), roots=roots, sets=sets, **arrays)
 
 
-def fit_forest(channel: Channel, y: Floats, weight: Floats, z: Floats, categories: Sequence[int], least: int) -> Forest:
-    """Boost trees on y [n] with these weights, by the loss of the channel; a leaf holds `least` of these n."""
+def fit_forest(loss: Loss, y: Floats, weight: Floats, z: Floats, categories: Sequence[int], least: int) -> Forest:
+    """Boost trees on y [n] with these weights, by this loss; a leaf holds `least` of these n."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits  # which scikit-learn needs itself
 
@@ -161,11 +161,10 @@ def fit_forest(channel: Channel, y: Floats, weight: Floats, z: Floats, categorie
         "early_stopping": False,
         "random_state": 0,
     }
-    loss = {"poisson": "poisson", "normal": "squared_error"}
     model = (
         HistGradientBoostingClassifier(**common)
-        if channel.name == "binomial"
-        else HistGradientBoostingRegressor(loss=loss[channel.name], **common)
+        if loss == "logistic"
+        else HistGradientBoostingRegressor(loss="poisson" if loss == "poisson" else "squared_error", **common)
     )
     with threadpool_limits(1 if len(y) < MANY else None, user_api="openmp"):
         model.fit(z, y, sample_weight=weight)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ebformer.channels.base import Channel
+from ebformer.channels.base import Loss
 from ebformer.distributions import Floats
 from ebformer.saved import finite
 
@@ -109,14 +109,14 @@ def ends(z: Floats, units: Floats) -> tuple[Floats, Floats]:
 
 
 def fit_line(
-    channel: Channel,
+    loss: Loss,
     y: Floats,
     weight: Floats,
     z: Floats,
     categories: Sequence[int],
     limits: tuple[Floats, Floats],
 ) -> Line:
-    """Fit a line to y [n] with these weights, by the loss of the channel.
+    """Fit a line to y [n] with these weights, by this loss.
 
     A penalty of one unit's worth on standardised coefficients keeps categories of few units near the others.
     """
@@ -140,9 +140,9 @@ def fit_line(
         blocks.append(~seen[:, None])
     features = np.concatenate(blocks, axis=1).astype(np.float64)
     model: Any
-    if channel.name == "binomial":
+    if loss == "logistic":
         model = LogisticRegression(C=1.0, max_iter=1000)
-    elif channel.name == "poisson":
+    elif loss == "poisson":
         model = PoissonRegressor(alpha=1.0 / weight.sum(), max_iter=1000)
     else:
         model = Ridge(alpha=1.0)

@@ -14,7 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.channels.base import LARGEST, SMALLEST, Channel, Words
+from ebformer.channels.base import Channel
+from ebformer.channels.bounds import LARGEST, SMALLEST
+from ebformer.channels.words import Words
 from ebformer.distributions import Floats, Posterior
 from ebformer.drift import Drift, Earlier
 from ebformer.errors import InputError

@@ -28,7 +28,7 @@ def check_fit(fit: Fit, observations: Observations, rng: np.random.Generator) ->
 
     Where a method's own prior fails, NPMLE tells whether the method or the model fails.
     """
-    if fit.moves and fit.columns.channel.name == "binomial":
+    if fit.moves and fit.columns.channel.deviation is None:
         return []  # units of unlike expectations share no prior that could be checked at once
     return [(_check(fit.rules[groups[0]], tally, rng), groups) for tally, groups in observations.distinct_tallies]
 

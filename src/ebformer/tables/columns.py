@@ -13,8 +13,8 @@ import numpy as np
 
 from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
-from ebformer.covariates import Covariates
 from ebformer.errors import InputError
+from ebformer.expectation import Covariates
 
 Role = Literal["x", "known", "future", "history", "expected", "unseen", "group"]
 """What a column may hold: the observation, what is known about how it was made and about the next one, the number of

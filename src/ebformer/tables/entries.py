@@ -6,7 +6,8 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from ebformer.channels.base import LARGEST_WHOLE, Channel
+from ebformer.channels.base import Channel
+from ebformer.channels.bounds import LARGEST_WHOLE
 from ebformer.errors import InputError
 from ebformer.plural import counted
 from ebformer.tables.columns import Columns, Missing, Role

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebformer.covariates import Expectation, cross_fit
+from ebformer.covariates import cross_fit
+from ebformer.expectation import Expectation
 from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.entries import means_missing
 from ebformer.tables.observations import Contents, Source, observe

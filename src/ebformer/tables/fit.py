@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from ebformer.bayes.marginal import at_once
 from ebformer.binning import coarsened, distinct_rows
-from ebformer.covariates import Expectation
 from ebformer.deviations import shifted
 from ebformer.distributions import Floats
 from ebformer.drift.cells import MOST_CELLS
 from ebformer.errors import EbformerError, InputError
+from ebformer.expectation import Expectation
 from ebformer.plural import counted
 from ebformer.point_null import pointed
-from ebformer.prior import Prior
 from ebformer.rule import Rule
 from ebformer.saved import write_json
 from ebformer.tables.answers import EXPECTED, Answer, Asked, Wanted, asked_for
@@ -30,11 +29,6 @@ from ebformer.tally import Tally, added_up
 
 if TYPE_CHECKING:
     from ebformer.tables.histories import Histories
-
-NOTE = "note"
-"""The column that says why a row has no answer, or what to know about the one it has."""
-FAR = 4.0
-"""An observation so many deviations of its noise outside of a prior is none that the prior explains."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,41 +234,6 @@ class Fit:
         """What is said where groups that were not fitted are refused."""
         fitted = first_few(list(self.rules))
         return InputError(f"group {new[0]!r} was not in the fitted table (its groups: {fitted}): fit it first")
-
-    def notes(self, observations: Observations) -> NDArray[np.object_]:
-        """What to know about each answer [u], None where there is nothing."""
-        names, group = observations.groups
-        new = set(self.unknown(observations))
-        said = f"{self.columns.group} is not in the fit: answered with the prior of all"
-        told = [np.array([said if name in new else None for name in names], dtype=object)[group]]
-        if observations.unseen is not None and self.expectation is not None:
-            codes, which = np.unique(observations.unseen, return_inverse=True)
-            about = [self.expectation.encoding.about_unseen(int(code)) for code in codes]
-            told.append(np.array(about, dtype=object)[which])
-        far = f"{self.columns.x} is far beyond what the fit saw: the answer is the nearest it has"
-        told.append(np.array([None, far], dtype=object)[self.beyond(observations).astype(np.intp)])
-        none = "nothing was seen of it, and the method has no prior to answer from"
-        told.append(np.array([None, none], dtype=object)[self.unanswered(observations).astype(np.intp)])
-        several = [[text for text in texts if text is not None] for texts in zip(*told, strict=True)]
-        return np.array(["; ".join(texts) or None for texts in several], dtype=object)
-
-    def unanswered(self, observations: Observations) -> NDArray[np.bool_]:
-        """Which observations [u] tell nothing, such as those of no exposure, where the method has no prior."""
-        blank = observations.columns.channel.blank(observations.x, observations.known)
-        return np.asarray(blank) & any(rule.prior is None for rule, _ in self.shared)
-
-    def beyond(self, observations: Observations) -> NDArray[np.bool_]:
-        """Which observations [u] lie so `FAR` outside of all thetas of their prior that none explains them."""
-        asked, channel = self.questions(observations), observations.columns.channel
-        x, known = observations.x[asked.first], observations.known[asked.first]
-        found = np.zeros(x.size, dtype=np.bool_)
-        for rule, at in asked.blocks():
-            if isinstance(rule.prior, Prior):
-                with np.errstate(all="ignore"):  # nothing is known of a unit of exposure 0
-                    raw, noise = channel.coordinate(channel.mle(x[at], known[at])), FAR * channel.noise(known[at])
-                low, high = channel.coordinate(rule.prior.atoms[[0, -1]])
-                found[at] = (raw < low - noise) | (raw > high + noise)
-        return found[asked.which]
 
     def apply(self, frame: Any, *, strict: bool = False, **wanted: Any) -> Any:
         """The rows of a table with answers, as `shrink` gives them; nothing is fitted again.

@@ -17,11 +17,11 @@ from ebformer.binning import coarsened, distinct_rows
 from ebformer.channels import pick
 from ebformer.channels.base import Channel
 from ebformer.check import ModelWarning
-from ebformer.covariates import Covariates
 from ebformer.drift import Drift
 from ebformer.errors import InputError, one_line
 from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import method_for
+from ebformer.expectation import Covariates
 from ebformer.regression import Kind
 from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, Missing

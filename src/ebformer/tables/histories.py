@@ -64,8 +64,7 @@ def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histo
     x[units.which, at], known[units.which, at] = (
         np.asarray(looks[name], dtype=np.float64) for name in (columns.x, str(columns.known))
     )
-    nothing = columns.channel.whole & (x == 0) & (known == 0)  # no events in no time: not seen, then
-    seen = np.isfinite(x) & np.isfinite(known) & ~nothing
+    seen = np.isfinite(x) & np.isfinite(known) & ~columns.channel.blank(x, known)
     x, known = np.where(seen, x, np.nan), np.where(seen, known, np.nan)
     pairs = []
     for then in range(order.size - 1):

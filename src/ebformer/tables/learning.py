@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from ebformer.binning import coarsened
-from ebformer.channels import channel_named
-from ebformer.covariates import Expectation
+from ebformer.channels.base import Channel
 from ebformer.deviations import around_expectations
 from ebformer.errors import InputError
+from ebformer.expectation import Expectation
 from ebformer.pooling import pool as pool_groups
 from ebformer.pooling import side_by_side
 from ebformer.rule import Rule
@@ -40,10 +40,10 @@ def fit_table(
     # What is to be predicted, and from what, is asked anew of each table.
     columns = replace(named or observations.columns, future=None, history=None, expected=None, unseen=None)
     columns = replace(columns, added_up=None, carried=())
-    if expectation is not None and columns.channel.name == "binomial":
+    if expectation is not None and columns.channel.deviation is None:
         if pool or neighbours is not None:
             raise InputError("proportions with covariates are not pooled: name the group as a covariate instead")
-        _check_method_of_proportions(method)
+        _check_method_of_proportions(method, columns.channel)
         if expectation.moves:
             return Fit(columns, _around_expectations(observations), expectation=expectation)
     if neighbours is not None:
@@ -85,11 +85,11 @@ def with_units(fit: Fit, observations: Observations) -> Fit:
     return Fit(fit.columns, {**fit.rules, **{group: rule for rule, some in fitted for group in some}}, method)
 
 
-def _check_method_of_proportions(method: Callable[[Tally], Rule]) -> None:
+def _check_method_of_proportions(method: Callable[[Tally], Rule], channel: Channel) -> None:
     from ebformer.estimators.catalogue import default_method
 
     name = getattr(method, "name", None)
-    if name != default_method(channel_named("binomial")):
+    if name != default_method(channel):
         raise InputError(
             f"proportions with covariates have betas around what is expected for a prior, which {name} does not fit: "
             "name no method"

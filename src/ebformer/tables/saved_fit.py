@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ebformer.channels import channel_named
-from ebformer.covariates import Covariates, Expectation
 from ebformer.errors import EbformerError, InputError
+from ebformer.expectation import Covariates, Expectation
 from ebformer.rule import Rule
 from ebformer.saved import finite, read_json
 from ebformer.saved_rule import FIT_FORMAT, rule_of
@@ -53,7 +53,7 @@ def read(path: str | os.PathLike[str]) -> Fit:
         neighbours = None if pairs is None else tuple((str(a), str(b)) for a, b in pairs)
         told, covariates = found.get("expectation"), columns.covariates
         expectation = None if told is None else Expectation.from_record(told)
-        if expectation is not None and columns.channel.name == "binomial" and found["version"] < 4:
+        if expectation is not None and columns.channel.deviation is None and found["version"] < 4:
             raise InputError(f"{path} holds proportions with covariates as ebformer 0.2 fits them: fit them once more")
         if {*(expectation.encoding.names if expectation else ())} != {*(covariates.names if covariates else ())}:
             raise ValueError("other covariates than those that were learnt from")

@@ -19,10 +19,11 @@ from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import Checks, check_fit, departures, verdict
 from ebformer.tables.columns import ERRORS, Columns, Missing, check_nothing_overwritten
 from ebformer.tables.expected import with_expected
-from ebformer.tables.fit import NOTE, Fit
+from ebformer.tables.fit import Fit
 from ebformer.tables.histories import Histories, last_looks
 from ebformer.tables.learning import fit_table
-from ebformer.tables.observations import Distinct, Observations, Source, check_rows, observe, units_of
+from ebformer.tables.notes import NOTE, unanswered, with_notes
+from ebformer.tables.observations import Observations, Source, check_rows, observe, units_of
 from ebformer.tables.remarks import about_bins, about_drift, about_no_room, about_null, about_repeats, remarks
 
 MANY_GROUPS = 50
@@ -107,28 +108,28 @@ def shrink_table(
     [(0, 0.0), (3, 3.0), (3, 3.0)]
     """
     columns, wanted = _settled(columns, wanted)
-    fit, estimator = (method, None) if isinstance(method, Fit) else (None, method)
+    saved, estimator = (method, None) if isinstance(method, Fit) else (None, method)
     with watch("Reading"):
-        units = _units(source, columns, missing, learning=estimator is not None)
+        units = _units(source, columns, missing, learning=saved is None)
     learnt = None
     if units.histories is not None and wanted.drift is None:
         with watch(f"Learning how {columns.channel.words.thetas} move"):
             learnt = units.histories.drift(estimator, columns)
         wanted = replace(wanted, drift=learnt)
-    before = None if fit is None else fit.expectation
+    before = None if saved is None else saved.expectation
     with watch("Learning what covariates tell" if columns.covariates is not None and before is None else "Reading"):
         source, read, expectation = with_expected(units.source, units.columns, missing, before)
         observations = observe(source, read, missing)
-    if fit is None and not pool and neighbours is None:
+    if saved is None and not pool and neighbours is None:
         _ask_about_groups(observations, ask)
-    with watch(_estimating(observations) if fit is None else "Answering"):
-        if estimator is not None:
-            named = replace(columns, look=None)  # a fit scores one look at a time
-            fit = fit_table(observations, estimator, pool, neighbours, named, expectation)
-        assert fit is not None
-        _check_answerable(fit, observations, missing, learnt_here=estimator is not None)
+    with watch(_estimating(observations) if saved is None else "Answering"):
+        if isinstance(method, Fit):
+            fit = method
+        else:  # which scores one look at a time
+            fit = fit_table(observations, method, pool, neighbours, replace(columns, look=None), expectation)
+        _check_answerable(fit, observations, missing, learnt_here=saved is None)
         check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * (missing == "explain"), source.names)
-        checks = [] if estimator is None else check_fit(fit, observations, np.random.default_rng(0))
+        checks = check_fit(fit, observations, np.random.default_rng(0)) if saved is None else []
         said = units.remarks + _about_movement(units, learnt, wanted, columns)
         said += about_bins(fit, observations) if estimator is None else remarks(fit, observations, estimator)
         said += about_no_room(fit, observations, fit.settled(wanted))
@@ -183,7 +184,7 @@ def _check_answerable(fit: Fit, observations: Observations, missing: Missing, le
     """Refuse groups that a saved fit does not know, and rows of which nothing was seen where there is no prior."""
     if not learnt_here and missing != "explain" and (new := fit.unknown(observations)):
         raise fit.about_unknown(new)
-    if missing in ERRORS and bool(fit.unanswered(observations).any()):
+    if missing in ERRORS and bool(unanswered(fit, observations).any()):
         columns = observations.columns
         raise InputError(
             f"there are rows of {columns.known} 0, of which nothing was seen, and the method has no prior to "
@@ -207,24 +208,8 @@ def _joined(
     """The table with its answers, without the columns that were added on the way, and these answers."""
     columns, shown = observations.columns, observations.keys
     if observations.unusable is not None:
-        shown, answers = _explained(observations, observations.unusable, answers, fit.notes(observations))
+        shown, answers = with_notes(fit, observations, observations.unusable, answers)
     rows = source.with_answers(columns, observations.width, shown, answers)
     if ours := [name for name in (columns.history, columns.expected, columns.unseen) if name is not None]:
         rows = nw.from_native(rows).drop(ours).to_native()
     return rows, answers
-
-
-def _explained(
-    observations: Observations, unusable: Distinct, answers: dict[str, NDArray[Any]], notes: NDArray[np.object_]
-) -> tuple[Distinct, dict[str, NDArray[Any]]]:
-    """The observations that have no answer too, and a column that says why."""
-    lost = unusable.rows.size
-    padded: dict[str, NDArray[Any]] = {
-        name: np.ma.array(
-            np.append(values, np.zeros(lost, values.dtype)), mask=np.arange(values.size + lost) >= values.size
-        )
-        for name, values in answers.items()
-    }
-    texts = np.concatenate([notes, np.array(observations.reasons, dtype=object)])
-    padded[NOTE] = np.ma.array(texts, mask=[text is None for text in texts])
-    return observations.keys.and_then(unusable), padded

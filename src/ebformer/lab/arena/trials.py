@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ebformer.channels.base import LARGEST_WHOLE
+from ebformer.channels.bounds import LARGEST_WHOLE
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.lab.arena.losses import Case, Key, Loss, Truth

@@ -125,7 +125,7 @@ class BinomialGraph(ChannelGraph):
 
 
 class NormalGraph(ChannelGraph):
-    """Effects with standard errors."""
+    """Effects with standard errors, never turned round: in double precision that changes no answer."""
 
     channel = Normal()
 
