@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +15,7 @@ from ebformer.errors import InputError, NoPriorError
 from ebformer.prior import AnyPrior, UncertainPrior
 from ebformer.rule import BayesRule, Rule
 from ebformer.tally import Tally
-from ebformer.windows import ENTRIES, SHARES, learnt_shares, windows, with_atoms
+from ebformer.windows import SHARES, learnt_shares, windows, with_atoms
 
 CONCENTRATIONS = (np.inf, 3000.0, 1000.0, 300.0, 100.0, 30.0)
 """How many units of its own a group must have to move half-way from the window to its own shape."""
@@ -24,7 +23,7 @@ LARGE, JUDGES = 30, 1000
 """Groups of fewer units have no shape of their own; so many of the largest decide how far the others may have one."""
 CERTAIN = 10_000
 """Units, beyond which doubts about the common prior change nothing, and would be carried by every group."""
-STEPS, TINY = 30, 1e-300
+STEPS, SETTLED, TINY = 30, 1e-9, 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,17 +144,16 @@ def own_shapes(counts: sparse.csr_array, likelihood: Floats, around: Floats, con
     if np.isinf(concentration):
         return around
     found = around.copy()
-    units = counts.sum(axis=1)[:, None]
-    entries = np.searchsorted(counts.indptr, np.arange(0, counts.nnz, max(1, ENTRIES // likelihood.shape[1])))
-    for start, end in pairwise(np.unique([0, *entries, counts.shape[0]]).tolist()):
-        some, own = counts[start:end], found[start:end]
-        row = np.repeat(np.arange(end - start), np.diff(some.indptr))
-        seen = likelihood[some.indices]
+    for i, own in enumerate(found):  # one by one: what a group showed stays in the processor's cache meanwhile
+        at = slice(counts.indptr[i], counts.indptr[i + 1])
+        seen, units = likelihood[counts.indices[at]], counts.data[at]
         for _ in range(STEPS):
-            f = np.einsum("uk,uk->u", seen, own[row])
-            told = sparse.csr_array((some.data / f, some.indices, some.indptr), shape=some.shape) @ likelihood
-            own = (concentration * around[start:end] + own * told) / (concentration + units[start:end])
-        found[start:end] = own
+            before = own.copy()
+            own *= (units / (seen @ own)) @ seen
+            own += concentration * around[i]
+            own /= concentration + units.sum()
+            if np.abs(own - before).sum() < SETTLED:
+                break
     return found
 
 

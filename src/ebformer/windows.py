@@ -24,7 +24,7 @@ STRANGERS = 1e-3
 TAIL, CELL, NODES = 1e-9, 0.125, (128, 1024)
 """A prior without atoms is cut where it has this tail and laid on cells of this share of the noise, within limits."""
 ENTRIES = 2**22
-"""Groups are held against all windows or atoms in blocks of so many numbers, which bounds the memory."""
+"""Groups are held against all windows in blocks of so many numbers, which bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)
