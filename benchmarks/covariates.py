@@ -5,6 +5,7 @@ python benchmarks/covariates.py mlb               # second half's hits per plate
 python benchmarks/covariates.py season            # half of this season's goals from the other half: ../shared/data
 python benchmarks/covariates.py halves            # batting averages with at-bats as covariate: ../shared/data
 python benchmarks/covariates.py million           # seconds for 10^6 rows
+python benchmarks/covariates.py chance            # how often two covariates of pure chance are believed
 
 Gains are in points of RMSE over the raw rates, units weighted by what is seen of them later, as in docs/realdata.md;
 intervals are 95 %, over seasons. `--every 3` takes every third season, `--of winger` one set of players.
@@ -172,12 +173,38 @@ def million(every: int, of: str | None) -> None:
     print(f"{n:,} rows: {seconds:.0f} s by the clock, {own:.0f} s of processor; RMSE {error[0]:.4f} -> {error[1]:.4f}")
 
 
+def chance(every: int, of: str | None) -> None:
+    """Tables of 500 units with a number and a category that have nothing to do with them: in how many they tell."""
+    tables = range(0, 100, every)
+    for name in ("counts", "proportions", "effects", "effects, most of them 0"):
+        believed = 0
+        for number in tables:
+            rng, n = np.random.default_rng([500, number]), 500
+            if name == "counts":
+                known = rng.integers(1, 83, n)
+                seen = {"count": rng.poisson(known * rng.gamma(2.0, 0.1, n)), "exposure": known}
+            elif name == "proportions":
+                known = rng.integers(10, 200, n)
+                seen = {"count": rng.binomial(known, rng.beta(2.0, 8.0, n)), "trials": known}
+            else:
+                theta = rng.normal(size=n) * (1.0 if name == "effects" else 2.0 * (rng.random(n) < 0.1))
+                seen = {"effect": rng.normal(theta, 1.0), "se": np.ones(n)}
+            table = pl.DataFrame({**seen, "number": rng.normal(size=n), "category": rng.choice(list("pqrs"), n)})
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                named: Any = {key: key for key in seen}
+                fit = eb.fit(table, **named, covariates=["number", "category"], regression=REGRESSION)
+            believed += fit.moves
+        print(f"{name}: covariates of chance are believed in {believed} of {len(tables)} tables", flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["nhl", "season", "mlb", "halves", "million"])
+    parser.add_argument("what", choices=["nhl", "season", "mlb", "halves", "million", "chance"])
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--of", choices=[*POSITIONS, "bat", "pitch"])
     parser.add_argument("--regression", choices=["trees", "linear"], default="trees")
     given = parser.parse_args()
     REGRESSION = given.regression
-    {"nhl": nhl, "season": season, "mlb": mlb, "halves": halves, "million": million}[given.what](given.every, given.of)
+    asked = {"nhl": nhl, "season": season, "mlb": mlb, "halves": halves, "million": million, "chance": chance}
+    asked[given.what](given.every, given.of)

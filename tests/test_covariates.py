@@ -222,7 +222,7 @@ def test_categories_are_in_the_order_of_their_names_and_new_ones_missing() -> No
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_sentence(given, sentence) -> None:
-    frame, _ = world("poisson", 40)
+    frame, _ = world("poisson", 160)
     frame = frame.with_columns(pl.lit(None).alias("empty"), pl.date(2020, 1, 1).alias("day"))
     with pytest.raises(EbformerError, match=sentence):
         shrunken(frame, "poisson", **given)

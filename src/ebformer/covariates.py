@@ -28,6 +28,8 @@ SHARES = {
     2: [np.array([a, b]) / 4 for a in range(5) for b in range(5 - a) if a + b],
 }
 """What one regression or two may have of the whole; a constant has the rest."""
+SURE = 2.0
+"""So many standard errors of its gain a blend has to gain: of fourteen, the best one gains by chance alone."""
 SLIGHT = 0.01
 """No gain in log-likelihood: rounding gives as much."""
 STEPS = 64
@@ -49,7 +51,7 @@ def cross_fit(
     their covariates. Units are dealt out to folds at random, in an order that their content fixes, and each is expected
     by the regression of the units of the other folds: the blend of a line, trees and a constant that predicts these
     units best, with as many trees as do so, or the mean of all units alone where no blend beats a constant by more than
-    the standard error of the gain. Few units have a line and no trees.
+    two standard errors of the gain. Few units have a line and no trees.
 
     A unit weighs 1 / (noise^2 + spread^2), in the stable coordinate: one that was seen a thousand times as long does
     not tell a thousand times as much about the rates of others.
@@ -210,7 +212,7 @@ def _fitted(
         gains = [before - loss(i, each) for i, (before, each) in enumerate(zip(of_constant, eta, strict=True))]
         gain = sum(float(each @ many) for each, many in zip(gains, size, strict=True))
         deviation = np.sqrt(sum(float(each**2 @ many) for each, many in zip(gains, size, strict=True)))
-        if gain > max(deviation, highest, SLIGHT):
+        if gain > max(SURE * deviation, highest, SLIGHT):
             used = np.flatnonzero(shares)
             rest, highest = 1.0 - float(shares.sum()), gain
             blends = [
