@@ -330,14 +330,6 @@ def test_a_name_that_columns_of_parquet_share_is_refused_as_in_text(twin: str, t
     assert (tmp_path / "out.csv").read_text().startswith("parts,goals,estimate")
 
 
-@pytest.mark.parametrize("kind", [pandas.DataFrame, polars.DataFrame])
-def test_bytes_are_no_counts_and_lists_are_quoted(kind: Any) -> None:
-    with pytest.raises(InputError, match="x is b'1', not a number"):
-        eb.shrink(kind({"x": [b"1", b"2"]}), count="x")
-    with pytest.raises(InputError, match=r"x is \[1, 2\], not a number"):
-        eb.shrink(kind({"x": [[1, 2], [3]]}), count="x")
-
-
 METHODS = ["npmle", "npmle-em", "gamma", "priorformer"]
 
 

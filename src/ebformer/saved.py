@@ -70,9 +70,11 @@ def finite(number: Any) -> float:
 
 
 def line(text: Any) -> str:
-    """Printable text of one line that is not long, or a ValueError: what is printed as it stands in a file.
+    r"""Printable text of one line that is not long, or a ValueError: what is printed as it stands in a file.
 
-    >>> line("newton"), line("\x1b[2J")
+    >>> line("newton")
+    'newton'
+    >>> line("\x1b[2J")
     Traceback (most recent call last):
     ...
     ValueError: '\x1b[2J', not a line of text

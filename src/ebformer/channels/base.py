@@ -46,8 +46,9 @@ def longer_tail(units: NDArray[Any], x: Floats) -> float:
     >>> longer_tail(np.ones(3), np.array([-2.0, 1.0, 1.0])), longer_tail(np.ones(2), np.array([-2.0, 2.0]))
     (-1.0, 1.0)
     """
+    furthest = float(np.abs(x).max()) or 1.0
     for power in (3, 5, 7):
-        moments = units * (x / np.abs(x).max(initial=1e-300)) ** power
+        moments = units * (x / furthest) ** power
         if abs(float(moments.sum())) > 1e-9 * float(np.abs(moments).sum()):
             return float(np.sign(moments.sum()))
     return 1.0

@@ -249,8 +249,8 @@ def beta_above(a: ArrayLike, b: ArrayLike, theta: ArrayLike) -> Floats:
 def beta_deviation(theta: Floats, a: Floats, b: Floats) -> Floats:
     """By how many standard deviations theta is above the mean of a beta variable.
 
-    >>> beta_deviation(0.5, 1.0, 1.0)
-    0.0
+    >>> beta_deviation(np.array([0.5]), 1.0, 1.0).tolist()
+    [0.0]
     """
     return (theta - a / (a + b)) * (a + b) * np.sqrt((a + b + 1.0) / a / b)
 

@@ -190,12 +190,28 @@ def source_of(frame: Any) -> Source:
     if type(frame).__module__.startswith("pyspark."):
         return SparkTable(frame)
     try:
-        return EagerTable(nw.from_native(frame))
+        return EagerTable(without_views(nw.from_native(frame)))
     except nw.exceptions.DuplicateError as error:
         raise InputError("several columns of the table have the same name: rename all but one") from error
     except TypeError as error:
         known = "a pandas, polars or pyarrow table, a DuckDB relation or a PySpark frame"
         raise InputError(f"cannot shrink a {type(frame).__name__}: give {known}, or arrays to estimate") from error
+
+
+def without_views(frame: Any) -> Any:
+    """The frame itself, or one that holds its texts itself: pyarrow cannot pick rows from views of texts or bytes.
+
+    >>> import pyarrow
+    >>> without_views(nw.from_native(pyarrow.table({"team": pyarrow.array(["a"], pyarrow.string_view())}))).schema
+    Schema([('team', String)])
+    """
+    if not frame.implementation.is_pyarrow():
+        return frame
+    import pyarrow
+
+    table, plain = frame.to_native(), {"string_view": pyarrow.string(), "binary_view": pyarrow.binary()}
+    fields = [field.with_type(plain.get(str(field.type), field.type)) for field in table.schema]
+    return nw.from_native(table.cast(pyarrow.schema(fields, table.schema.metadata)))
 
 
 def estimate(
