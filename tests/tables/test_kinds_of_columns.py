@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 import ebformer as eb
-from ebformer.tables.sql import SPACES
 
 pytestmark = pytest.mark.filterwarnings("ignore::ebformer.check.ModelWarning")
 
@@ -101,15 +100,3 @@ def test_names_are_the_same_however_arrow_holds_them(kind: pa.DataType, role: An
     held = pa.table(columns | {name: columns[name].cast(kind) for name in ("team", "city")})
     answers = [eb.shrink(table, "x", **{role: "team"}, method="gamma") for table in (plain, held)]
     assert answers[0].to_pylist() == answers[1].to_pylist()
-
-
-def test_databases_strip_what_python_does() -> None:
-    assert set(SPACES) == {letter for letter in map(chr, range(0x110000)) if not letter.strip()}
-
-
-@pytest.mark.parametrize("home", HOMES)
-@pytest.mark.parametrize("blank", ["", " ", "\t", "\n", "\u00a0", "\u2003\n"])
-def test_names_of_spaces_alone_are_missing_in_every_table(home: str, blank: str) -> None:
-    frame = HOMES[home](pa.table({"x": [1, 2, 3], "team": ["a", blank, "b"]}))
-    with pytest.raises(eb.InputError, match="row 2: team is missing"):
-        eb.shrink(frame, "x", group="team", method="gamma")

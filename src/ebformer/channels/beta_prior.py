@@ -21,7 +21,7 @@ NEGLIGIBLE = 1e-18
 """Terms of a sum end where they are this small beside the sum."""
 MOST_TERMS = 2**16
 """So many terms of all sums are computed at a time."""
-LONG = 2000
+LONG = 200
 """Sums of more terms than this on either side are integrals instead."""
 SMALLEST = 1e-300
 """Quantiles below it are 0: the search for them ends at the smallest number that has all its digits."""

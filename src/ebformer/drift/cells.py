@@ -88,6 +88,7 @@ def gathered(after: DiscretePosterior, channel: Channel) -> DiscretePosterior:
 def split(weights: Floats, thetas: Floats, atoms: Floats) -> Floats:
     """The weights of thetas on sorted atoms, each shared by its two neighbours so that the mean stays."""
     right = np.clip(np.searchsorted(atoms, thetas), 1, atoms.size - 1)
-    share = np.clip((thetas - atoms[right - 1]) / (atoms[right] - atoms[right - 1]), 0.0, 1.0)
+    beyond, gap = thetas - atoms[right - 1], atoms[right] - atoms[right - 1]
+    share = np.clip(np.divide(beyond, gap, out=np.zeros_like(beyond), where=gap > 0), 0.0, 1.0)  # rounding closes gaps
     left = np.bincount(right - 1, weights * (1.0 - share), atoms.size)
     return np.asarray(left + np.bincount(right, weights * share, atoms.size), dtype=np.float64)

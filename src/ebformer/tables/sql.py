@@ -31,11 +31,6 @@ UFUNCS: dict[Any, str] = {
     np.isfinite: "({0} > CAST('-inf' AS DOUBLE) AND {0} < CAST('inf' AS DOUBLE))",
 }
 """What numpy computes, as a database does."""
-SPACES = (
-    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85"
-    "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-)
-"""What Python strips from texts: databases take fewer characters for spaces, unless they are told."""
 
 
 class Sql(np.lib.mixins.NDArrayOperatorsMixin):
@@ -86,5 +81,4 @@ def literal(text: str) -> str:
 
 def unless_missing(missing: tuple[str, ...], text: str, answer: str) -> str:
     """The answer, and NULL where the text is NULL or one of those that mean a missing entry."""
-    bare = f"lower(trim(BOTH {literal(SPACES)} FROM {text}))"
-    return f"CASE WHEN {bare} NOT IN ({', '.join(map(literal, missing))}) THEN {answer} END"
+    return f"CASE WHEN lower(trim({text})) NOT IN ({', '.join(map(literal, missing))}) THEN {answer} END"
