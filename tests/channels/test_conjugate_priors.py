@@ -14,7 +14,7 @@ import pytest
 from scipy.special import expit, logit, ndtri
 
 from ebformer.bayes import log_marginal, log_predictive, marginal_cdf, mmse, posterior, predictive
-from ebformer.channels import channel_named
+from ebformer.channels import beta_prior, channel_named
 from ebformer.channels.base import Channel
 from ebformer.channels.beta_prior import BetaPosterior, BetaPrior, beta_binomial_log_pmf
 from ebformer.channels.gamma_prior import GammaPrior
@@ -365,3 +365,14 @@ def test_normal_marginal_and_mmse_are_integrals_over_theta(prior: NormalPrior, s
         assert marginal_cdf(prior, normal, np.array([x]), np.array([s]))[0] == pytest.approx(below, abs=1e-10)
     rule = posterior(prior, 0.0, s, channel=normal)
     assert mmse(prior, s, channel=normal) == pytest.approx(float(rule.variance), rel=1e-12)
+
+
+def test_long_sums_and_integrals_agree_whatever_the_parameters() -> None:
+    rng, n = np.random.default_rng(0), 500
+    m = np.floor(10 ** rng.uniform(3.7, 7.0, n))
+    x = np.floor(rng.uniform(200.0, 2000.0, n))
+    a, b = 10 ** rng.uniform(-6.0, 7.0, (2, n))
+    below = x + 0.5 <= m * a / (a + b)  # the shorter tail, which is the one that is summed
+    x, a, b, m = x[below], a[below], b[below], m[below]
+    summed = np.exp(beta_binomial_log_pmf(x, a, b, m)) * beta_prior._relative_tail(x, a, b, m)
+    np.testing.assert_allclose(beta_prior.beta_exceeds(x + 1.0, m - x, a, b), summed, rtol=1e-9, atol=1e-12)

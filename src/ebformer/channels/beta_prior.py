@@ -23,7 +23,7 @@ MOST_TERMS = 2**16
 """So many terms of all sums are computed at a time."""
 LONG = 200
 """Sums of more terms than this on either side are integrals instead."""
-SMALLEST = 1e-300
+LEAST_QUANTILE = 1e-300
 """Quantiles below it are 0: the search for them ends at the smallest number that has all its digits."""
 WIDE = 1e15
 """Parameters, beyond which nothing but a normal law is left of a beta."""
@@ -121,7 +121,7 @@ class BetaPosterior(ClosedFormPosterior):
 
     def inverse(self, q: Floats) -> Floats:
         found = betaincinv(self.a, self.b, q)
-        found = np.where(found < SMALLEST, 0.0, found)
+        found = np.where(found < LEAST_QUANTILE, 0.0, found)
         lost = np.isnan(found) & (self.a + self.b > WIDE) | (np.minimum(self.a, self.b) > WIDE)
         normal = self.mean + np.sqrt(self.variance) * ndtri(q) if lost.any() else found
         return np.asarray(np.where(lost, normal, found), dtype=np.float64)
