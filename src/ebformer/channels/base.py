@@ -125,6 +125,10 @@ class Channel(ABC):
         """Which observations can have been made, given what is known of their units: by default any two numbers."""
         return np.equal(x, x) & np.equal(known, known)
 
+    def moments_seen(self, known: Floats) -> int | None:
+        """How many moments of a prior such observations depend on; None for the whole of it."""
+        return None
+
     def blank(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
         """Which observations are no look at all, such as no event in no time: they leave the prior as it is."""
         return np.less(known, -np.inf)

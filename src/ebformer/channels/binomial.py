@@ -83,6 +83,9 @@ class Binomial(Channel):
     def possible_pair(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
         return x <= known
 
+    def moments_seen(self, known: Floats) -> int | None:
+        return int(known.max())
+
     def blank(self, x: Floats, known: Floats) -> NDArray[np.bool_]:
         return np.equal(x, 0) & np.equal(known, 0)
 

@@ -10,6 +10,7 @@ import numpy as np
 from ebformer.channels.base import Channel
 from ebformer.errors import InputError
 from ebformer.estimators.base import EVERY_CHANNEL, Estimator
+from ebformer.estimators.npmle.moments import fewest_atoms
 from ebformer.estimators.npmle.parts import maximise_by_parts
 from ebformer.estimators.npmle.sample import Sample
 from ebformer.rule import BayesRule, Convergence
@@ -22,7 +23,8 @@ class Npmle(Estimator):
 
     G is that prior if and only if D(theta) = sum_k (m_k / n) p(x_k | theta) / f(x_k) <= 1 for every theta (Lindsay
     1983). The certificate is gap = max D - 1 over the whole interval: the log-likelihood per unit is within `gap` of
-    the largest, and gap <= min(1e-6, 0.01 / n) is asked for. `theta_max` bounds the atoms.
+    the largest, and gap <= min(1e-6, 0.01 / n) is asked for. Of priors that are equally likely, as there are for
+    proportions of a few trials, the one of fewest atoms is taken. `theta_max` bounds the atoms.
 
     >>> rule = Npmle()(Tally.of([0, 0, 0, 8, 9]))
     >>> rule([0, 4, 9]).round(3)
@@ -67,4 +69,7 @@ class Npmle(Estimator):
         tolerance = min(1e-6, 0.01 / tally.n)
         solution = maximise_by_parts(Sample.of(tally, self.theta_max), tolerance)
         evidence = Convergence(solution.gap, solution.iterations, solution.gap <= tolerance, "max D - 1 over all theta")
-        return BayesRule(self.name, solution.prior, channel=tally.channel, convergence=evidence)
+        moments, prior = tally.channel.moments_seen(tally.known), solution.prior
+        if moments is not None and self.theta_max is None:
+            prior = fewest_atoms(prior, moments)
+        return BayesRule(self.name, prior, channel=tally.channel, convergence=evidence)
