@@ -46,6 +46,26 @@ def _width(name: str, parameters: list[np.ndarray]) -> float:
     return float(widths[0])
 
 
+def test_a_maximum_beside_a_centre_on_the_lattice_is_seen() -> None:
+    """The table that showed it: from either side, the same likelihood."""
+    multiplicity = [3, 1, 2, 3, 5, 3, 2, 2, 3]
+    x, trials = np.repeat(np.repeat([0, 1, 2], 3), multiplicity), np.repeat(np.tile([2, 4, 6], 3), multiplicity)
+    sides = Tally.of(x, trials=trials), Tally.of(trials - x, trials=trials)
+    width = 0.2208357994079238
+    one, other = (likeliest(Observed.of(side), width, 0.01 / 24) for side in sides)
+    assert one.log_likelihood == pytest.approx(other.log_likelihood, abs=1e-7)
+    assert one.centres == pytest.approx(1.0 - other.centres[::-1], abs=1e-6)
+
+
+def test_two_centres_that_meet_are_one_component() -> None:
+    """Two effects about which one component says all: whatever the origin, as many components are counted."""
+    effects = np.array([1.4116741874254113, 0.05261411570041683])
+    for width in 0.71 * 2.0 ** (-0.5 * np.arange(9)):
+        for origin in np.linspace(0.0, 10.0, 41):
+            found = likeliest(Observed.of(Tally.of(effects + origin, se=1.03)), float(width), 0.025)
+            assert found.weights.size == 1
+
+
 @pytest.mark.parametrize("name", CHANNELS)
 def test_the_likelihood_rises_as_components_get_narrower_up_to_that_of_the_npmle(name: str) -> None:
     rng = np.random.default_rng(3)

@@ -43,7 +43,7 @@ ROUNDS = 30
 FINISH = 1e-9
 """Newton's method gets here at no cost; the tolerance is what is promised."""
 MESH = np.linspace(0.0, 1.0, 9)
-"""Where between two neighbours of a maximum of D it is sought, and again, NARROWER times."""
+"""Where around the highest nodes a maximum of D is sought, and again, NARROWER times."""
 NARROWER = 4
 APART = 0.7
 """Cells of the lattice between centres that are taken for two."""
@@ -158,7 +158,8 @@ class CentreLattice:
         order = np.argsort(nodes, kind="stable")
         nodes = nodes[order]
         at = np.flatnonzero(crests(np.concatenate([on_lattice, columns.pull(c)])[order], 0.95))
-        left, right = nodes[np.maximum(at - 1, 0)], nodes[np.minimum(at + 1, nodes.size - 1)]
+        # An atom may lie on a point of the lattice, so that its neighbour is itself: a cell on either side is searched.
+        left, right = np.maximum(nodes[at] - self.cell, self.low), np.minimum(nodes[at] + self.cell, self.high)
         row = np.arange(at.size)
         for _ in range(NARROWER):
             mesh = left[:, None] + (right - left)[:, None] * MESH
@@ -237,6 +238,9 @@ def likeliest(observed: Observed, width: float, tolerance: float, step: float = 
         weights = np.concatenate([weights, np.zeros(new.size)])[which]
         weights, _ = reweigh(columns, q, weights, weights, tolerance / 4)
     best = min(found, key=lambda candidate: candidate.gap)
+    fewer = Candidate.of(lattice, *lattice.united(best.atoms, best.weights))
+    if fewer.gap <= max(goal, best.gap):  # Newton's method may move two centres to the same place
+        best = fewer
 
     def exact(points: Floats) -> Floats:
         return np.exp(observed.log_density(observed.centres(points), width) - lattice.log_scale[:, None])
