@@ -18,10 +18,14 @@ from ebformer.estimators.base import Estimator
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
 
-DEPTH = 14.0
-"""Parameters whose log posterior density lies this far below the highest are left out: a millionth of the mass."""
-BLOCK = 7
-"""So many steps to either side are looked at, at a time."""
+DEPTH = 19.0
+"""Parameters whose log posterior density lies this far below the highest are left out: 6e-9 of the mass."""
+STEP = 0.6
+"""Places of a row are so many standard deviations apart: few units leave rows that are narrower at the top than below."""
+ROUNDED = 0.01
+"""The highest row is a multiple of it away from the scale, so that the last digits of what is known move no row."""
+BLOCK = STEP * np.arange(1, 11)
+"""So far to either side is looked at, at a time."""
 WIDEST = 1.0
 """The widest step along places that have ends, whose density falls off by a factor e per unit beyond them."""
 FINEST = 1e-7
@@ -64,8 +68,8 @@ class FullBayes(Estimator):
 def hyperposterior(tally: Tally) -> tuple[MixedPrior, Convergence]:
     """The conjugate priors on a grid that follows their posterior, and its weights.
 
-    The grid has a row of places for each log spread, in steps of the row's standard deviation, and rows in steps of
-    the log spread's. Sums over such grids are integrals to a millionth, as all that is summed is smooth.
+    The grid has a row of places for each log spread, in steps of STEP of the row's standard deviation, and rows in
+    steps of the log spread's. Sums over such grids are integrals to 1e-8, as all that is summed is smooth.
 
     >>> prior, _ = hyperposterior(Tally.of([1, 4, 2]))
     >>> round(float(prior.weights.sum()), 9)
@@ -143,33 +147,35 @@ class Rows:
             step, width = float(np.clip(step, -2.0, 2.0)), float(np.clip(width, 0.25, 2.0))
             self.place, before = self.place + step * self.width, self.width
             self.width = min(self.widest, width * self.width)
-            if abs(step) < 0.05 and abs(self.width / before - 1.0) < 0.1:
+            if abs(step) < 1e-4 and abs(self.width / before - 1.0) < 1e-4:
                 break
         return float(here + np.log(self.width))
 
     def row(self, log_spread: float, offset: float) -> Row:
         """All places at this spread that matter, `offset` steps from the likeliest and so on."""
         self.climb(log_spread)
-        steps = offset + np.arange(-BLOCK, BLOCK + 1)
+        steps = STEP * offset + np.concatenate([-BLOCK[::-1], [0.0], BLOCK])
         values = self.values(steps, log_spread)
         while values[0] > values.max() - DEPTH and steps.size < MOST:
-            further = steps[0] - np.arange(BLOCK, 0, -1)
+            further = steps[0] - BLOCK[::-1]
             steps, values = np.append(further, steps), np.append(self.values(further, log_spread), values)
         while values[-1] > values.max() - DEPTH and steps.size < MOST:
-            further = steps[-1] + np.arange(1, BLOCK + 1)
+            further = steps[-1] + BLOCK
             steps, values = np.append(steps, further), np.append(values, self.values(further, log_spread))
         places = np.asarray(self.place + self.width * steps, dtype=np.float64)
         return Row(places, np.full(places.size, np.exp(log_spread)), values + np.log(self.width))
 
     def peak(self) -> tuple[float, float]:
         """The log spread at which a row is highest, and the standard deviation of log spreads there, roughly."""
-        at, step = float(np.log(0.3 * self.hyper.scale)), 1.0
+        scale, step = float(np.log(self.hyper.scale)), 1.0
+        at = scale + float(np.log(0.3))
         here = self.climb(at)
         for direction in (1.0, -1.0):
             while at > self.least and (ahead := self.climb(at + direction * step)) > here:
                 at, here = at + direction * step, ahead
         found = minimize_scalar(lambda log: -self.climb(log), bounds=(at - step, at + step), method="bounded")
-        at, here = float(found.x), -float(found.fun)
+        at = scale + round((float(found.x) - scale) / ROUNDED) * ROUNDED
+        here = self.climb(at)
         for _ in range(MOST_STEPS):
             fall = here - min(self.climb(at - step), self.climb(at + step))
             if 0.2 < fall < 1.0:
