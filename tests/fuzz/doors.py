@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from fuzz.arrays import observations, run_arrays
 from fuzz.files import CUT, EDITS, command_lines, files, run_command_line, run_file
 from fuzz.frames import frames, run_frames
+from fuzz.laws import run_laws, tables
 from fuzz.readers import any_bytes, run_reader
 from fuzz.saved import JSON_EDITS, run_drift, run_fit, run_rule, run_weights
 
@@ -29,6 +30,7 @@ class Door:
 SAVED = st.fixed_dictionaries({"which": st.integers(0, 10**6), "edits": JSON_EDITS})
 DOORS = {
     "arrays": Door(observations(), run_arrays),
+    "laws": Door(tables(), run_laws),
     "frames": Door(frames(), run_frames),
     "text files": Door(files("csv", "csv.gz", "semicolons"), run_file),
     "parquet files": Door(files("parquet"), run_file),

@@ -19,7 +19,7 @@ PATIENCE = 20.0
 """Seconds of processor time after which a call hangs; on a busy machine it may wait for fifteen times as long."""
 LEVEL = 0.999
 """Of the interval that has to hold the estimate."""
-FAULTS = ("traceback", "hang", "nan", "outside", "wordy")
+FAULTS = ("traceback", "hang", "nan", "outside", "law", "wordy")
 
 
 class Hang(BaseException):
@@ -30,7 +30,7 @@ class Fault(AssertionError):
     """An answer that nobody should get; its kind is one of `FAULTS`."""
 
     def __init__(self, kind: str, what: str) -> None:
-        super().__init__(f"{kind}: {what}")
+        super().__init__(what)
         self.kind = kind
 
 

@@ -162,6 +162,8 @@ def _symmetry(case: Case) -> None:
 def _symmetric(estimator: Estimator, example: Example, known: np.ndarray, rule: Rule) -> None:
     asked = example.x.astype(np.float64)
     plain = rule(asked, known)
+    # Digits are of the largest estimate and, where theta has no end to be counted from, of the standard errors.
+    size = float(np.abs(plain).max()) + (0.0 if np.isfinite(example.channel.domain[0]) else float(known.max()))
     for symmetry in example.channel.symmetries():
         if symmetry.scale == 1.0 and estimator.in_units(2.0) != estimator:
             continue  # an option in units of theta has an origin and labels of its own
@@ -170,7 +172,7 @@ def _symmetric(estimator: Estimator, example: Example, known: np.ndarray, rule: 
         found = method(Tally.of(moved, about, channel=example.channel))(moved, about)
         expected = symmetry.theta(plain)
         # Units are changed before a method sees them; what it does with another origin or label it must find itself.
-        relative, absolute = (1e-6, 1e-6) if symmetry.scale == 1.0 else (1e-9, 1e-12)
+        relative, absolute = (1e-6, 1e-6 * size) if symmetry.scale == 1.0 else (1e-9, 1e-12 * size)
         off = np.flatnonzero(~np.isclose(found, expected, rtol=relative, atol=absolute))
         assert off.size == 0, (
             f"{symmetry.name}: at x = {moved[off[0]]:g} it is {found[off[0]]:.9g}, not {expected[off[0]]:.9g}"
