@@ -653,7 +653,25 @@
     const data = new Float64Array(k * n); for (let i = 0; i < k; i++) for (let j = i; j < n; j++) data[i * n + j] = x[i * n + j];
     return new NdArray(data, [k, n], f8);
   };
-  np.linalg = { cholesky: a => { const l = cholesky(a); if (!l) throw error("ValueError", "the matrix is not positive definite"); return l; }, solve, qr: func(qr, ["a", "mode"]) };
+  const eigh = a => { // Jacobi's rotations, until nothing is left beside the diagonal
+    const n = a.shape[0], x = Float64Array.from(a.data), v = new Float64Array(n * n);
+    for (let i = 0; i < n; i++) v[i * n + i] = 1;
+    for (let left = 1, sweep = 0; left > 0 && sweep < 60; sweep++) {
+      left = 0;
+      for (let p = 0; p < n; p++) for (let q = p + 1; q < n; q++) {
+        const off = x[p * n + q];
+        if (Math.abs(off) <= 1e-18 * Math.hypot(x[p * n + p], x[q * n + q])) continue;
+        left++;
+        const half = (x[q * n + q] - x[p * n + p]) / (2 * off), t = (half < 0 ? -1 : 1) / (Math.abs(half) + Math.hypot(half, 1)), c = 1 / Math.hypot(t, 1), s = t * c;
+        for (let k = 0; k < n; k++) { const f = x[k * n + p], g = x[k * n + q]; x[k * n + p] = c * f - s * g; x[k * n + q] = s * f + c * g; }
+        for (let k = 0; k < n; k++) { const f = x[p * n + k], g = x[q * n + k]; x[p * n + k] = c * f - s * g; x[q * n + k] = s * f + c * g; }
+        for (let k = 0; k < n; k++) { const f = v[k * n + p], g = v[k * n + q]; v[k * n + p] = c * f - s * g; v[k * n + q] = s * f + c * g; }
+      }
+    }
+    const order = Array.from({ length: n }, (_, i) => i).sort((i, j) => x[i * n + i] - x[j * n + j]);
+    return tuple([array(order.map(i => x[i * n + i]), f8), new NdArray(Float64Array.from({ length: n * n }, (_, at) => v[(at - at % n) + order[at % n]]), [n, n], f8)]);
+  };
+  np.linalg = { cholesky: a => { const l = cholesky(a); if (!l) throw error("ValueError", "the matrix is not positive definite"); return l; }, solve, eigh, qr: func(qr, ["a", "mode"]) };
   const triangular = (r, b, transposed) => {
     const n = r.shape[0], y = Float64Array.from(b.data);
     if (transposed) for (let i = 0; i < n; i++) { for (let k = 0; k < i; k++) y[i] -= r.data[k * n + i] * y[k]; y[i] /= r.data[i * n + i]; }

@@ -21,7 +21,7 @@ from ebformer.tally import Tally
 DEPTH = 19.0
 """Parameters whose log posterior density lies this far below the highest are left out: 6e-9 of the mass."""
 STEP = 0.6
-"""Places of a row are so many standard deviations apart: few units leave rows that are narrower at the top than below."""
+"""Standard deviations between the places of a row, which is narrower at its top than below where units are few."""
 ROUNDED = 0.01
 """The highest row is a multiple of it away from the scale, so that the last digits of what is known move no row."""
 BLOCK = STEP * np.arange(1, 11)
