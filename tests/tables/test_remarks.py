@@ -75,6 +75,21 @@ def test_few_rows_are_remarked_on_only_where_a_method_learns_from_them(method: s
     assert any("few rows" in sentence for sentence in said) == taught
 
 
+@pytest.mark.parametrize(("most", "told"), [(1, True), (2, False)])
+def test_one_trial_each_leaves_the_spread_of_probabilities_open(most: int, told: bool) -> None:
+    """Probabilities of 0 and 1, half and half, are then as likely as one of 1/2 for all, whatever was seen."""
+    table = pl.DataFrame({"hits": np.arange(40) % 2, "tries": np.repeat([1, most], 20)})
+    observations = observe(source_of(table), Columns.named("hits", trials="tries"))
+    x, trials = observations.x, observations.known
+    alike, apart = (
+        eb.bayes.log_marginal(prior, x, trials=trials)
+        for prior in (eb.Prior([0.5], [1.0]), eb.Prior([0.0, 1.0], [0.5, 0.5]))
+    )
+    assert bool(np.allclose(alike, apart)) is told
+    said = said_of("priorformer", observations)
+    assert any("nothing of how far these lie apart" in sentence for sentence in said) is told
+
+
 def test_shrink_warns_where_the_command_line_would_speak() -> None:
     with pytest.warns(ModelWarning, match="most counts are multiples of 10"):
         shrink(two_kinds().with_columns(goals=10 * (pl.col("goals") % 9 + 1)), "goals", method="gamma")

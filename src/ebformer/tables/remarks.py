@@ -38,6 +38,7 @@ def remarks(fit: Fit, observations: Observations, method: Estimator) -> list[str
     return (
         ([] if remark is None else [remark])
         + (about_few_rows(observations) if method.learns and fit.between is None else [])
+        + about_one_moment(observations)
         + about_unseen(fit, observations)
         + about_bins(fit, observations)
         + about_rules(fit, observations.columns.group)
@@ -104,6 +105,19 @@ def about_few_rows(observations: Observations) -> list[str]:
         return [f"{told} in {column} {shown}: consider pooling"]
     served = observations.columns.channel.conjugate is not None
     return [f"{told}: priorformer and full-bayes allow for that" if served else told]
+
+
+def about_one_moment(observations: Observations) -> list[str]:
+    """Where every unit shows so little that nothing tells theirs from units that are all alike."""
+    channel = observations.columns.channel
+    if _mover(observations) or channel.moments_seen(observations.known) != 1:
+        return []
+    words = channel.words
+    return [
+        f"no row has {words.amount.format(2)}, so they tell the mean of the {words.thetas} and nothing of how far "
+        "these lie apart: how much estimates differ is the method's guess; if several rows are one unit, "
+        "add them up with --unit (in Python unit=)"
+    ]
 
 
 def about_unseen(fit: Fit, observations: Observations) -> list[str]:
