@@ -262,3 +262,10 @@ def test_many_more_atoms_than_cells_move_as_each_of_them_would(channel: str) -> 
     )
     assert np.cumsum(ahead.weights, axis=1) == pytest.approx(np.cumsum(law, axis=1), abs=1e-4)
     assert gathered(now, of).mean == pytest.approx(now.mean, rel=1e-12)
+
+
+def test_jumps_wider_than_the_domain_take_thetas_to_either_end() -> None:
+    rule = BayesRule("oracle", eb.BetaPrior(2.0, 5.0), channel=channel_named("binomial"), known=10.0)
+    ahead = rule.next([3.0], drift=eb.Drift(pull=0.1, jump=1e4))
+    assert ahead.exceeds([0.0, 1.0])[0] == pytest.approx([1.0, 0.0])
+    assert 0.0 < ahead.mean.item() < 1.0

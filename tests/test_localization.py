@@ -69,6 +69,18 @@ def test_a_higher_level_gives_wider_bounds() -> None:
     assert wide.lower < narrow.lower < narrow.upper < wide.upper
 
 
+@pytest.mark.parametrize("x", [6, 20])
+@pytest.mark.parametrize("counts", [[6, 1, 4], np.random.default_rng(0).poisson(3.0, 200)], ids=["three", "many"])
+def test_far_from_all_others_bounds_are_thetas_and_wider_for_a_higher_level(counts: list[int], x: int) -> None:
+    tally = eb.Tally.of(counts)
+    found = [posterior_mean_bounds(tally, x, level=level) for level in (0.5, 0.95, 0.999)]
+    lower, upper = np.array([(float(each.lower), float(each.upper)) for each in found]).T
+    assert (lower >= 0).all()
+    assert (np.diff(lower) <= 1e-6).all()
+    assert (np.diff(upper) >= -1e-6).all()
+    assert lower[2] <= eb.estimator("npmle")(tally)(x) <= upper[2]
+
+
 def test_counts_that_no_prior_explains_are_named() -> None:
     with pytest.raises(InputError, match="no prior explains these counts"):
         posterior_mean_bounds(eb.Tally([5], [1000]), 5)

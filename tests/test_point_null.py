@@ -122,6 +122,13 @@ def test_where_the_null_lies_does_not_matter() -> None:
     assert other == pytest.approx(one, rel=1e-3)
 
 
+@pytest.mark.parametrize("null", [1.0, -1e30])
+def test_nobody_is_at_a_null_beyond_all_numbers(null: float) -> None:
+    chance, share = evidence(eb.Tally.of([1e-40, 3e-40, -2e-40], se=1e-40), null)
+    assert chance == 0.0
+    assert 0.0 < share < 1.0
+
+
 def test_a_null_that_no_theta_can_be_leaves_the_prior_alone() -> None:
     rule = eb.estimator("npmle")(eb.Tally.of([0, 0, 1, 4]))
     assert pointed(rule, -1.0) is rule

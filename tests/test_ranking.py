@@ -151,3 +151,9 @@ def test_a_ladder_of_many_cells_is_thinned_without_harm(monkeypatch: pytest.Monk
     np.testing.assert_allclose(expected_rank(few, ones), expected_rank(many, ones), atol=0.05)
     for m in (1, 10):
         np.testing.assert_allclose(p_top(few, ones, m), p_top(many, ones, m), atol=1e-4)
+
+
+def test_a_cell_that_next_to_nobody_is_in_changes_nothing() -> None:
+    weights = np.array([[0.3, 5e-324, 0.7], [0.6, 0.0, 0.4]])
+    found = p_top(weights, np.array([1, 2]), 1)
+    assert np.allclose(found, p_top(weights[:, [0, 2]], np.array([1, 2]), 1))

@@ -31,6 +31,8 @@ THRESHOLDS = 200
 """Points at which the band is kept: more distinct observations are not all asked."""
 KNOWN = 256
 """Distinct observations where what is known differs: more are moved together within their noise."""
+UNLIKELY = 1e-12
+"""A theta under which x is so much less likely than at best has no part in a mean: solvers keep no more digits."""
 SLACK = 1e-9
 """Relative to it, a threshold that is an observation itself is not missed by rounding."""
 
@@ -86,27 +88,37 @@ def _bounds(tally: Tally, x: float, known: float, level: float) -> tuple[float, 
     channel, (theta, rows) = tally.channel, band(tally, x, known, level)
     fall = channel.deviance(np.asarray(x), theta, np.asarray(known))
     p = np.exp(fall.min() - fall)
+    p[p < UNLIKELY] = 0.0
+    size = np.sqrt(np.maximum(p, UNLIKELY))  # of y, which p alone would spread too far
     centre = float(channel.mle(np.asarray(x), np.asarray(known)))
-    scale = max(float(np.abs(theta - centre).max()), 1e-300)
+    low, high = float(theta[p > 0].min()), float(theta[p > 0].max())
+    scale = max(high - centre, centre - low, 1e-300)
     ends = []
     for sign in (1.0, -1.0):
         done = linprog(
-            sign * p * (theta - centre) / scale,
-            A_ub=rows,
+            sign * p / size * ((theta - centre) / scale),
+            A_ub=rows / size,
             b_ub=np.zeros(len(rows)),
-            A_eq=p[None],
+            A_eq=(p / size)[None],
             b_eq=np.ones(1),
             method="highs",
         )
-        if done.status == 2:
+        if done.status != 0 and not _explained(rows):
             raise InputError(
                 f"no prior explains these {channel.words.xs}: their distribution lies outside of the band of level "
                 f"{level:g}; is the channel the right one?"
             )
         if done.status != 0:
             raise InputError(f"the bounds at x = {x:g} were not found: {done.message}")
-        ends.append(centre + sign * scale * float(done.fun or 0.0))
+        ends.append(float(np.clip(centre + sign * scale * float(done.fun or 0.0), low, high)))
     return ends[0], ends[1]
+
+
+def _explained(rows: Floats) -> bool:
+    """Whether there is a prior in the band."""
+    r, k = rows.shape
+    done = linprog(np.zeros(k), A_ub=rows, b_ub=np.zeros(r), A_eq=np.ones((1, k)), b_eq=np.ones(1), method="highs")
+    return bool(done.status == 0)
 
 
 def band(tally: Tally, x: float, known: float, level: float) -> Band:

@@ -31,6 +31,8 @@ sqrt(2 / n) of that of the noise.
 """
 FARTHEST = 10.0
 """Observations at more than so many times the usual distance from the null tell nothing of it, and are moved there."""
+NEVER = 1e12
+"""So many times the noise from the null an observation is as little at it as from any further."""
 DISTINCT = 512
 """The evidence is weighed on so many distinct observations at most."""
 SHARES = expit(np.linspace(-6.0, 9.0, 151))
@@ -74,7 +76,7 @@ class _Seen:
         typical = np.average(noise**-4.0, weights=units) ** -0.25  # as many such units know as much of a small spread
         order = np.argsort(np.abs(off))
         usual = np.abs(off[order[np.searchsorted(np.cumsum(units[order]), units.sum() / 2)]])
-        reach = FARTHEST * np.maximum(usual, noise)
+        reach = FARTHEST * np.clip(usual, noise, NEVER * noise)
         return cls(np.clip(off, -reach, reach) / typical, noise / typical, units)
 
     def at_null(self) -> Floats:
@@ -146,9 +148,10 @@ def evidence(tally: Tally, null: float) -> tuple[float, float]:
     seen = _Seen.of(tally, null)
     none = np.array([seen.best(shape, 0.0)[0] for shape in SHAPES])
     some = np.array([seen.log_likelihoods(seen.likeliest(s)) for s in SHAPES])
-    top = max(none.max(), some.max())
-    mass = np.exp(some - top).sum(axis=0) * SHARE_WEIGHTS
-    return float(mass.sum() / (mass.sum() + np.exp(none - top).sum())), float(mass @ SHARES / mass.sum())
+    # Either may be less likely than the other by more digits than a number has.
+    mass = np.exp(some - some.max()).sum(axis=0) * SHARE_WEIGHTS
+    odds = some.max() + np.log(mass.sum()) - logsumexp(none)
+    return float(expit(odds)), float(mass @ SHARES / mass.sum())
 
 
 @lru_cache(maxsize=256)

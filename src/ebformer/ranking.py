@@ -28,6 +28,8 @@ MOST_TERMS = 2**24
 """So many terms of mixtures are summed, for all units and cells."""
 AT_ONCE = 2**20
 """Complex numbers that are held at once."""
+NOBODY = 1e-12
+"""Of smaller probability no unit is in a cell."""
 SMALL, ORDER = 0.1, 14
 """Up to this probability functions of p (z - 1), which is 0.2 at most, are summed by their series of this order."""
 
@@ -152,12 +154,14 @@ def p_top(weights: Floats, multiplicity: NDArray[np.int64], m: int) -> Floats:
     reach = 8.0 * np.sqrt(m) + 20.0  # farther than this from m the answer is 0 or 1 to nine digits
     answer = np.zeros(weights.shape[0])
     for k in np.flatnonzero(mean_above < m + reach):
-        first = max(0.0, 1.0 - (m + reach - mean_above[k]) / mean_inside[k]) if mean_inside[k] > 0 else 0.0
-        last = min(1.0, 1.0 - (m - reach - mean_above[k]) / mean_inside[k]) if mean_inside[k] > 0 else 1.0
+        first, last = 0.0, 1.0
+        if mean_inside[k] > NOBODY:
+            first = max(0.0, 1.0 - (m + reach - mean_above[k]) / mean_inside[k])
+            last = min(1.0, 1.0 - (m - reach - mean_above[k]) / mean_inside[k])
         if last <= first:
             answer += weights[:, k]
             continue
-        here = np.flatnonzero(weights[:, k] > 1e-12)
+        here = np.flatnonzero(weights[:, k] > NOBODY)
         node, share = COARSE if mean_inside[k] < 1.0 else FINE
         behind = 1.0 - first - (last - first) * node
         ahead = np.clip(above[:, k] + behind[:, None] * weights[:, k], 0.0, 1.0)

@@ -23,6 +23,8 @@ from ebformer.tally import Tally
 
 STEEPEST = 1e6
 """The heaviest tilt of the likelihood that is tried."""
+MOST_POINTS = 2**14
+"""Thetas a twentieth of the noise apart that the interval is sought on."""
 BEYOND = 12.0
 """How far beyond the largest raw rate a theta may lie, in its noise."""
 
@@ -92,12 +94,18 @@ def _profile_interval(tally: Tally, future: float | None, drop: float) -> tuple[
 
 
 def _points(tally: Tally) -> Floats:
-    """Thetas from next to none to well beyond all that were seen, a twentieth of the noise apart."""
+    """Thetas from next to none to well beyond all that were seen, a twentieth of the noise apart.
+
+    Units of thetas higher than the first `MOST_POINTS` are all seen, so that their raw rates are enough.
+    """
     channel, known = tally.channel, tally.known
     noise = channel.noise(known)
     highest = float((channel.coordinate(channel.mle(tally.x, known)) + BEYOND * noise).max())
-    u = np.arange(0.0, highest, 0.05 * float(noise.min()))
-    return np.maximum(channel.at_coordinate(u), channel.inside[0])
+    step = 0.05 * float(noise.min())
+    u = np.arange(0.0, min(highest, MOST_POINTS * step), step)
+    raw = channel.mle(tally.x, known)
+    points = np.maximum(channel.at_coordinate(u), channel.inside[0])
+    return np.concatenate([points, raw[raw > points[-1]]])
 
 
 def _end(columns: Columns, q: Floats, number: Floats, n: int, side: float, drop: float) -> float:

@@ -168,3 +168,13 @@ def test_a_common_exposure_changes_units_alone() -> None:
     years = eb.estimator("npmle")(eb.Tally.of([1, 1, 2, 7], exposure=4.0, zeros="missing"))
     assert years([1, 7]) == pytest.approx(bare([1, 7]) / 4.0, rel=1e-9)
     assert eb.unseen(years, future=4.0).estimate == pytest.approx(eb.unseen(bare, future=1.0).estimate, rel=1e-9)
+
+
+@pytest.mark.parametrize("largest", [10**6, 10**15, 2**53])
+def test_units_seen_very_often_do_not_change_how_many_are_unseen(largest: int) -> None:
+    found = []
+    for much in (1000, largest):
+        tally = eb.Tally([1, 2, 3, 4, much], [60, 22, 9, 6, 3], zeros="missing")
+        found.append(eb.unseen(eb.estimator("npmle")(tally), future=0.5))
+    few, many = ((each.lower, each.estimate, each.upper) for each in found)
+    assert many == pytest.approx(few, rel=1e-3)

@@ -167,3 +167,15 @@ def test_parameters_face_every_level() -> None:
     assert isinstance(after.parts, ClosedForm)  # type: ignore[attr-defined]
     assert after.quantile(np.full((2, 3), 0.5)).shape == (2, 2, 3)
     assert after.exceeds(np.zeros((4, 1))).shape == (2, 4, 1)
+
+
+def test_the_ends_of_a_proportion_that_is_next_to_certain_are_those_of_its_range() -> None:
+    after = FullBayes()(eb.Tally.of([2**53, 0], trials=2**53)).posterior([2**53, 0], 2**53)
+    assert after.quantile([0.0, 1.0]).tolist() == [[0.0, 1.0]] * 2
+    assert np.isfinite(after.quantile([0.01, 0.5])).all()
+
+
+def test_rates_of_units_seen_for_almost_no_time_have_quantiles() -> None:
+    tally = eb.Tally.of(np.random.default_rng(0).poisson(2.0, 40), exposure=np.geomspace(1e-8, 1e8, 40))
+    found = FullBayes()(tally).posterior(tally.x, tally.known).quantile([0.0, 0.01, 0.5, 0.99])
+    assert (np.diff(found) >= 0).all()

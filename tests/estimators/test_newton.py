@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ebformer.bayes import bayes_rule
-from ebformer.errors import ChannelError, InputError
+from ebformer.errors import ChannelError, InputError, KnownError
 from ebformer.estimators.newton import Newton, NewtonRule, clock
 from ebformer.estimators.npmle.estimator import Npmle
 from ebformer.prior import Prior
@@ -95,3 +95,11 @@ def test_what_cannot_be_added_is_refused_in_a_sentence() -> None:
         rule.update([1, 2])
     with pytest.raises(ChannelError, match="the rule is for counts, and these are effects"):
         rule.update(Tally.of([0.5], se=1.0))
+
+
+def test_units_without_zeros_are_followed_by_units_of_the_same_exposure() -> None:
+    rule = Newton()(Tally.of([1, 1, 4], zeros="missing"))
+    assert isinstance(rule, NewtonRule)
+    assert rule.update(Tally.of([2, 1], zeros="missing")).units == 5
+    with pytest.raises(KnownError, match="entered the table at exposure 1"):
+        rule.update(Tally.of([2, 1], exposure=3.0, zeros="missing"))

@@ -143,7 +143,7 @@ def quantiles(law: Any, parts: ClosedForm, cdf: Callable[[Floats], Floats], leve
     def off(z: Floats) -> Floats:
         return cdf(at(z)) - levels
 
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         goal = np.clip(ndtri(levels), -WIDEST, WIDEST)
         shape = np.broadcast_shapes((*law.parameters()[0].shape, 1), levels.shape)
         low, high = np.broadcast_to(goal - 0.25, shape), np.broadcast_to(goal + 0.25, shape)
@@ -166,7 +166,7 @@ def quantiles(law: Any, parts: ClosedForm, cdf: Callable[[Floats], Floats], leve
         found = at(middle)
     ends = near.inverse(levels)
     found = np.where((levels == 0) | (levels == 1), ends, found)
-    lost = ~np.isfinite(found) & (levels > 0) & (levels < 1)
+    lost = np.isnan(found) | (np.isinf(found) & (levels > 0) & (levels < 1))
     return np.where(lost, _between(parts, cdf, levels), found) if lost.any() else found
 
 

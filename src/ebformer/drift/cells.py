@@ -52,9 +52,9 @@ def in_cells(after: Posterior, channel: Channel, noise: float = np.inf) -> GridP
 
 
 def even_edges(channel: Channel, low: float, high: float, step: float, most: int = MOST_CELLS) -> Floats:
-    """The ends of cells from low to high in the stable coordinate, or to where thetas end."""
+    """The ends of at least two cells from low to high in the stable coordinate, or to where thetas end."""
     ends = channel.coordinate(np.clip(channel.at_coordinate(np.array([low, high])), *channel.domain))
-    count = int(np.clip(np.ceil((ends[1] - ends[0]) / step), 1, most))
+    count = int(np.clip(np.ceil((ends[1] - ends[0]) / step), 2, most))
     return channel.at_coordinate(np.linspace(ends[0], ends[1], count + 1))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ebformer.binning import coarsened
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats
-from ebformer.errors import ChannelError, InputError
+from ebformer.errors import ChannelError, InputError, KnownError
 from ebformer.estimators.base import EVERY_CHANNEL, Estimator
 from ebformer.prior import GridPrior, Prior
 from ebformer.rule import BayesRule
@@ -97,6 +97,11 @@ class NewtonRule(BayesRule):
             raise InputError(f"newton is updated with a Tally, not with a {type(more).__name__}: give Tally.of(counts)")
         if more.channel != self.channel:
             raise ChannelError(f"the rule is for {self.channel.words.xs}, and these are {more.channel.words.xs}")
+        if not self.channel.complete and self.seen and more.common != self.known:
+            raise KnownError(
+                f"the prior is of units that entered the table at {self.channel.keyword} {self.known:g}: "
+                "update it with such units, or fit those of another"
+            )
         theta, weights, average = widened(self.channel, self.theta, self.weights, self.average, more, self.seen)
         few = coarsened(more, FEW, FINEST)
         kernel = few.channel.likelihood_matrix(few.x, theta, few.known)
