@@ -188,7 +188,7 @@ def test_the_memory_of_a_check_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     """Thousands of distinct counts against a prior of thousands of atoms: never all of them at once."""
     prior = Prior(np.linspace(1, 3_000, 2_000), np.full(2_000, 1 / 2_000))
     tally = Tally(np.arange(1, 2_001), np.ones(2_000, dtype=int), np.linspace(1, 2, 2_000))
-    monkeypatch.setattr("ebformer.bayes.marginal.ENTRIES", 20_000)
+    monkeypatch.setattr("ebformer.bayes.marginal.CACHED", 20_000)
     tracemalloc.start()
     model_check(prior, tally, np.random.default_rng(0))
     peak = tracemalloc.get_traced_memory()[1]

@@ -153,6 +153,25 @@ def test_a_unit_without_earlier_looks_is_answered_as_ever_and_one_without_drift_
     assert both.mean == pytest.approx(rule([5], exposure=2.0))
 
 
+@pytest.mark.parametrize(("channel", "prior", "x", "known"), PRIORS)
+def test_what_is_told_of_a_unit_hangs_on_no_other(
+    channel: Channel, prior: AnyPrior, x: list[float], known: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Together, one by one, and in blocks; some looks are the same for several units, and some are missing."""
+    drift = eb.Drift(0.2, 0.95, 0.3, 0.05)
+    now, then, before = np.tile(x, 3), np.array([*x, *x[::-1], np.nan, *x[1:]]), np.repeat([x[0], np.nan, x[2]], 3)
+    earlier = [(before, 2 * known), (then, known)]
+
+    def told(units: slice) -> Floats:
+        some = [(look[units], about) for look, about in earlier]
+        return drift.posterior(prior, now[units], known, channel=channel, earlier=some).mean
+
+    alone = np.concatenate([told(slice(i, i + 1)) for i in range(now.size)])
+    np.testing.assert_allclose(told(slice(None)), alone, rtol=1e-12)
+    monkeypatch.setattr("ebformer.bayes.marginal.CACHED", 2 * 1024)
+    np.testing.assert_allclose(told(slice(None)), alone, rtol=1e-12)
+
+
 def test_ranks_of_the_next_season_lie_closer_together() -> None:
     rule = eb.estimator("gamma")(
         eb.Tally.of(np.random.default_rng(0).poisson(LEAGUE.draw(200, np.random.default_rng(1))))

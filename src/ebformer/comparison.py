@@ -6,9 +6,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebformer.bayes import log_predictive
 from ebformer.binning import coarsened, distinct_rows
@@ -17,8 +19,6 @@ from ebformer.distributions import Floats
 from ebformer.errors import EbformerError, InputError
 from ebformer.estimators.base import Estimator
 from ebformer.levels import check_draws
-from ebformer.prior import AnyPrior
-from ebformer.rule import Rule
 from ebformer.tally import Tally
 
 FOLDS = 5
@@ -89,14 +89,14 @@ def compare(
     weight, square = channel.noise(known) ** -2.0, channel.unbiased_square(x, known)
     if np.isnan(square).all():
         raise InputError(f"no unit has {channel.words.xs} that can be split in two: a comparison needs such units")
-    folds = [_Fold(channel, parts, square) for parts in channel.split(x, known, FOLDS, rng)]
+    folds = [_Fold.of(channel, parts) for parts in channel.split(x, known, FOLDS, rng)]
     losses: dict[str, Floats] = {}
     log_losses: dict[str, Floats] = {}
     refused = []
     for name, method in methods.items():
         try:
             with _warning_once():
-                outcomes = [fold.outcome(method) for fold in folds]
+                outcomes = [fold.outcome(method, square) for fold in folds]
         except EbformerError as error:
             refused.append(Score(name, refusal=str(error)))
         else:
@@ -190,33 +190,57 @@ def _weighted(weight: Floats, losses: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Fold:
-    """One way to hold a part of every observation out; `square` [n] estimates theta^2."""
+    """One way to hold a part of every observation out: distinct parts [d], and which of them are each unit's [n].
+
+    What does not hang on the method is computed once.
+    """
 
     channel: Channel
     parts: Parts
-    square: Floats
+    which: NDArray[np.intp]
 
-    def outcome(self, method: Estimator) -> tuple[Floats, Floats | None]:
-        """Each unit's loss and, for methods with a prior, its log score; NaN where a part of it is empty."""
-        parts = self.parts
-        kept, held = ~np.isnan(parts.kept_known), ~np.isnan(parts.held_known)
-        x, known = parts.kept[kept], parts.kept_known[kept]
-        rule = method(coarsened(Tally.of(x, known, channel=self.channel)))
-        first, which = distinct_rows(x, known)
+    @classmethod
+    def of(cls, channel: Channel, parts: Parts) -> _Fold:
+        first, which = distinct_rows(*parts)
+        return cls(channel, Parts(*(part[first] for part in parts)), which)
+
+    @cached_property
+    def kept(self) -> NDArray[np.bool_]:
+        """Where a part is kept, [d]."""
+        return ~np.isnan(self.parts.kept_known)
+
+    @cached_property
+    def tally(self) -> Tally:
+        """What is kept, for methods to fit."""
+        x, known, units = self.parts.kept[self.kept], self.parts.kept_known[self.kept], np.bincount(self.which)
+        return coarsened(Tally(x, units[self.kept], known, channel=self.channel))
+
+    @cached_property
+    def asked(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Distinct rows among what is kept."""
+        return distinct_rows(self.parts.kept[self.kept], self.parts.kept_known[self.kept])
+
+    @cached_property
+    def raw(self) -> Floats:
+        """The theta that each held part speaks for, [d]; NaN where it is empty."""
+        held, raw = ~np.isnan(self.parts.held_known), np.full(self.kept.size, np.nan)
+        raw[held] = self.channel.mle(self.parts.held[held], self.parts.held_known[held])
+        return raw
+
+    def outcome(self, method: Estimator, square: Floats) -> tuple[Floats, Floats | None]:
+        """Each unit's loss, where `square` [n] estimates theta^2, and its log score for methods with a prior.
+
+        They are NaN where a part of it is empty.
+        """
+        parts, kept = self.parts, self.kept
+        rule = method(self.tally)
+        first, among = self.asked
         estimate = np.full(kept.size, np.nan)
-        estimate[kept] = rule(x[first], known[first])[which]
-        raw = np.full(held.size, np.nan)
-        raw[held] = self.channel.mle(parts.held[held], parts.held_known[held])
+        estimate[kept] = rule(parts.kept[kept][first], parts.kept_known[kept][first])[among]
         logs = None
         if rule.prior is not None:
-            both = kept & held
-            logs = np.full(held.size, np.nan)
-            logs[both] = _log_scores(rule, rule.prior, Parts(*(part[both] for part in parts)))
-        return estimate * (estimate - 2 * raw) + self.square, logs
-
-
-def _log_scores(rule: Rule, prior: AnyPrior, parts: Parts) -> Floats:
-    """log p(held | kept)."""
-    first, which = distinct_rows(*parts)
-    kept, known, held, future = (part[first] for part in parts)
-    return np.asarray(log_predictive(prior, kept, known, held, future, rule.channel)[which])
+            both, scores = kept & ~np.isnan(parts.held_known), np.full(kept.size, np.nan)
+            x, known, held, future = (part[both] for part in parts)
+            scores[both] = log_predictive(rule.prior, x, known, held, future, rule.channel)
+            logs = scores[self.which]
+        return (estimate * (estimate - 2 * self.raw))[self.which] + square, logs

@@ -19,7 +19,9 @@ from ebformer.errors import InputError
 from ebformer.prior import AnyPrior, ConjugatePrior, GridPrior, Prior, UncertainPrior
 
 ENTRIES = 2**21
-"""Observations are weighed against all atoms in blocks of this many numbers, which bounds the memory."""
+"""Posteriors on all atoms are kept in blocks of this many numbers, which bounds the memory ..."""
+CACHED = 2**17
+"""... and computed in blocks of this many, which stay in the cache of a processor from one step to the next."""
 
 
 def at_once(prior: AnyPrior | None) -> int:
@@ -74,12 +76,22 @@ def bayes_rule(
 
 
 def in_blocks(answer: Callable[[Floats, Floats], Floats], prior: AnyPrior, x: Floats, known: Floats) -> Floats:
-    """`answer` to observations of one shape, `at_once` of them at a time."""
-    block = at_once(prior)
-    if x.size <= block:
+    """`answer` to observations of one shape, as many of them at a time as stay in the cache."""
+    parts = in_cache(x.size, len(prior) if isinstance(prior, Prior | MixedPrior) else 1)
+    if len(parts) < 2:
         return answer(x, known)
-    parts = np.array_split(np.stack([x.ravel(), known.ravel()]), -(-x.size // block), axis=1)
-    return np.concatenate([answer(*part) for part in parts]).reshape(x.shape)
+    at, about = x.ravel(), known.ravel()
+    return np.concatenate([answer(at[part], about[part]) for part in parts]).reshape(x.shape)
+
+
+def in_cache(units: int, atoms: int) -> list[slice]:
+    """Blocks of units whose weights on so many atoms stay in the cache of a processor.
+
+    >>> in_cache(300, atoms=1024)
+    [slice(0, 128, None), slice(128, 256, None), slice(256, 300, None)]
+    """
+    block = max(1, CACHED // atoms)
+    return [slice(start, min(start + block, units)) for start in range(0, units, block)]
 
 
 def posterior(
@@ -197,9 +209,8 @@ def _log_marginal(prior: AnyPrior, channel: Channel, x: Floats, known: Floats) -
 def _posterior(prior: AnyPrior, channel: Channel, x: Floats, known: Floats) -> Posterior:
     if isinstance(prior, ConjugatePrior):
         return prior.posterior(x, known)
-    w, block = np.empty((x.size, len(prior))), at_once(prior)
-    for start in range(0, x.size, block):  # what is computed on the way takes its memory
-        some = slice(start, start + block)
+    w = np.empty((x.size, len(prior)))
+    for some in in_cache(x.size, len(prior)):
         w[some] = _weights(prior, channel, x.ravel()[some], known.ravel()[some])
     w = w.reshape(*x.shape, len(prior))
     if isinstance(prior, GridPrior):

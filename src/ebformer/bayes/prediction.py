@@ -193,19 +193,18 @@ def log_predictive(
     """
     numbers = (np.asarray(number, dtype=np.float64) for number in (x, known, y, future))
     at, about, after, ahead = np.broadcast_arrays(*numbers)
-    if isinstance(prior, ConjugatePrior):
-        return prior.log_predictive(at, about, after, ahead)
-    atoms, log_weights = prior.atoms, np.log(prior.weights)
-    flat = [np.atleast_1d(number).ravel()[:, None] for number in (at, about, after, ahead)]
+    flat = [np.atleast_1d(number).ravel() for number in (at, about, after, ahead)]
 
-    def mixed(_: Floats, rows: Floats) -> Floats:
+    def log_p(_: Floats, rows: Floats) -> Floats:
         a, k, b, f = (number[rows.astype(np.intp)] for number in flat)
-        first = log_weights - channel.deviance(a, atoms, k)
-        second = channel.next_look.log_likelihood(b, atoms, f)
+        if isinstance(prior, ConjugatePrior):
+            return prior.log_predictive(a, k, b, f)
+        first = np.log(prior.weights) - channel.deviance(a[:, None], prior.atoms, k[:, None])
+        second = channel.next_look.log_likelihood(b[:, None], prior.atoms, f[:, None])
         return np.asarray(special.logsumexp(first + second, axis=-1) - special.logsumexp(first, axis=-1))
 
     rows = np.arange(len(flat[0]), dtype=np.float64)
-    return in_blocks(mixed, prior, rows, rows).reshape(at.shape)
+    return in_blocks(log_p, prior, rows, rows).reshape(at.shape)
 
 
 def units_to_come(theta: Floats, tally: Tally, future: float | None = None) -> Floats:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebformer import bayes
-from ebformer.bayes.marginal import admitted, observations
+from ebformer.bayes.marginal import admitted, in_cache, observations
 from ebformer.bayes.prediction import ContinuousMixture, WholeMixture, future_known
+from ebformer.binning import distinct_rows
 from ebformer.channels.base import Channel
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
 from ebformer.drift.cells import gathered, on_atoms
 from ebformer.levels import first_reaching, tails
-from ebformer.prior import AnyPrior, Prior
+from ebformer.prior import AnyPrior, GridPrior, Prior
 
 if TYPE_CHECKING:
-    from ebformer.drift.law import Drift, Jumps
+    from ebformer.drift.law import Drift
 
 Earlier = Sequence[tuple[ArrayLike, ArrayLike | None]]
 """Earlier looks at the same units, the oldest first: observations, NaN where there was none, and what is known."""
@@ -40,53 +41,59 @@ def posterior(
         return bayes.posterior(prior, x, known, channel=channel)
     at, about = observations(channel, x, known)
     grid = on_atoms(admitted(prior, channel), channel, float(channel.noise(about).min(initial=np.inf)))
-    weights = np.broadcast_to(grid.weights, (*at.shape, len(grid)))
-    jumps = _jumps(drift, grid, channel)
-    for look, then in earlier:
-        weights = _forward(drift, jumps, _seen(weights, grid, look, then, channel, at.shape), grid, channel)
-    after = bayes.posterior(grid, at, about, channel=channel)
+    forward = _forward(drift, grid, channel)
+    looks = [(_each(look, at.shape), None if then is None else _each(then, at.shape)) for look, then in earlier]
+    weights = np.empty((at.size, len(grid)))
+    for some in in_cache(at.size, len(grid)):
+        told = np.ones_like(weights[some])
+        for look, then in looks:
+            told = forward(_seen(told, grid, look[some], None if then is None else then[some], channel))
+        weights[some] = _weighed(told, grid, at.ravel()[some], about.ravel()[some], channel)
+    weights = weights.reshape(*at.shape, len(grid))
+    if isinstance(grid, GridPrior):
+        return GridPosterior(grid.atoms, weights, grid.edges, grid.points)
+    return DiscretePosterior(grid.atoms, weights)
+
+
+def _each(numbers: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    """One number per unit, in a row."""
+    return np.broadcast_to(np.asarray(numbers, dtype=np.float64), shape).ravel()
+
+
+def _seen(told: Floats, prior: Prior, x: Floats, known: Floats | None, channel: Channel) -> Floats:
+    """The weights of units [u, k] after a look at them, from what was `told` before; x is NaN where there was none."""
+    there = np.isfinite(x)
+    if there.all():
+        return _weighed(told, prior, x, known, channel)
+    weights = told * prior.weights
+    if there.any():
+        weights[there] = _weighed(told[there], prior, x[there], None if known is None else known[there], channel)
+    return weights
+
+
+def _weighed(told: Floats, prior: Prior, x: Floats, known: Floats | None, channel: Channel) -> Floats:
+    """The weights of units [u, k] that show x, of which was `told` before P(theta | earlier) / P(theta)."""
+    first, which = distinct_rows(x, known)
+    after = bayes.posterior(prior, x[first], None if known is None else known[first], channel=channel)
     assert isinstance(after, DiscretePosterior)
-    weights = after.weights * weights / grid.weights
-    weights = weights / weights.sum(axis=-1, keepdims=True)
-    if isinstance(after, GridPosterior):
-        return GridPosterior(after.atoms, weights, after.edges, after.points)
-    return DiscretePosterior(after.atoms, weights)
+    weights = after.weights[which] * told
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return weights
 
 
-def _seen(
-    weights: Floats, prior: Prior, x: ArrayLike, known: ArrayLike | None, channel: Channel, shape: tuple[int, ...]
-) -> Floats:
-    """The weights of units after a look at them; those that were not seen, NaN, keep theirs."""
-    numbers = np.broadcast_to(np.asarray(x, dtype=np.float64), shape)
-    there = np.isfinite(numbers)
-    if not there.any():
-        return weights
-    about = None if known is None else np.broadcast_to(np.asarray(known, dtype=np.float64), shape)[there]
-    after = bayes.posterior(prior, numbers[there], about, channel=channel)
-    assert isinstance(after, DiscretePosterior)
-    updated = np.array(weights)
-    raw = after.weights * updated[there] / prior.weights
-    updated[there] = raw / raw.sum(axis=-1, keepdims=True)
-    return updated
-
-
-def _jumps(drift: Drift, prior: Prior, channel: Channel) -> Jumps | None:
-    """Where the thetas of a prior jump to between two looks, if they do."""
+def _forward(drift: Drift, prior: Prior, channel: Channel) -> Callable[[Floats], Floats]:
+    """What weights of the present theta [u, k] tell of the next: P(theta | earlier) / P(theta) on the prior's atoms."""
+    renewal = drift.renewal
     if drift.spread(prior, channel) == 0.0:
-        return None
-    return drift.jumps(gathered(DiscretePosterior(prior.atoms, prior.weights), channel).atoms, prior, channel)
+        return lambda weights: np.asarray(renewal + (1.0 - renewal) * (weights / prior.weights))
+    jumps = drift.jumps(gathered(DiscretePosterior(prior.atoms, prior.weights), channel).atoms, prior, channel)
 
+    def ahead(weights: Floats) -> Floats:
+        return np.asarray(gathered(DiscretePosterior(prior.atoms, weights), channel).weights @ jumps.law)
 
-def _forward(drift: Drift, jumps: Jumps | None, weights: Floats, prior: Prior, channel: Channel) -> Floats:
-    """The prior of the next look for units whose present theta has these weights [..., k] on the prior's atoms."""
-    everybody = prior.weights
-    if jumps is not None:
-        units = np.concatenate([weights.reshape(-1, everybody.size), everybody[None]])
-        ahead = jumps.of(gathered(DiscretePosterior(prior.atoms, units), channel).weights)
-        cell = np.clip(np.searchsorted(ahead.edges, prior.atoms, side="right") - 1, 0, ahead.atoms.size - 1)
-        ratio = ahead.weights[:-1] / np.maximum(ahead.weights[-1], np.finfo(float).tiny)
-        weights = everybody * ratio[:, cell].reshape(weights.shape)
-    return np.asarray(drift.renewal * everybody + (1.0 - drift.renewal) * weights)
+    everybody = np.maximum(ahead(prior.weights[None]), np.finfo(float).tiny)
+    cell = np.clip(np.searchsorted(jumps.edges, prior.atoms, side="right") - 1, 0, jumps.middles.size - 1)
+    return lambda weights: renewal + (1.0 - renewal) * (ahead(weights) / everybody)[:, cell]
 
 
 def predictive(

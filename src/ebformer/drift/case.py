@@ -67,6 +67,13 @@ class Case:
         weights = self.prior.weights[finite] / self.prior.weights[finite].sum()
         return max(float(np.sqrt(weights @ (eta[finite] - weights @ eta[finite]) ** 2)), 1e-9)
 
+    def means(self, drift: Drift) -> Floats:
+        """Of the next theta given each pair's first look, whatever the jump."""
+        kept = self.weights @ drift.kept(self.atoms, self.prior.mean, self.channel)
+        new = self.prior.weights @ drift.shifted(self.prior.atoms, self.channel)
+        mean = np.clip((1.0 - drift.renewal) * kept + drift.renewal * new, *self.channel.inside)
+        return np.asarray(mean[self.which])
+
     def moments(self, drift: Drift) -> Moments:
         """Of the next theta given each pair's first look: its mean, its variance without jumps, and where they add.
 
@@ -77,26 +84,25 @@ class Case:
         afresh = drift.shifted(self.prior.atoms, self.channel)
         new = self.prior.weights @ afresh
         r = drift.renewal
-        mean = np.clip((1.0 - r) * kept + r * new, *self.channel.inside)
         within = (1.0 - r) * (self.weights @ to**2 - kept**2) + r * (self.prior.weights @ (afresh - new) ** 2)
         between = r * (1.0 - r) * (kept - new) ** 2
         worth = (1.0 - r) * self.channel.variance(np.clip(kept, *self.channel.inside), np.asarray(1.0))
-        return mean[self.which], np.maximum(within + between, 0.0)[self.which], worth[self.which]
+        return self.means(drift), np.maximum(within + between, 0.0)[self.which], worth[self.which]
 
     def offset(self, drift: Drift) -> float:
         """How much further the natural parameter of all units moved in this look, in its deviations between units."""
-        mean, m = self.moments(drift)[0], self.looks.multiplicity
+        mean, m = self.means(drift), self.looks.multiplicity
         worth = self.channel.variance(mean, np.asarray(1.0))
         slope = worth * self.channel.derivatives(self.looks.y, mean, self.looks.future)[0]
         return float(m @ slope) / float(m @ (worth / self.channel.noise(self.looks.future) ** 2)) / self.natural_spread
 
     def misfit_of_mean(self, drift: Drift) -> Floats:
         """-log p(y | mean of the next theta), for every pair."""
-        return self.channel.deviance(self.looks.y, self.moments(drift)[0], self.looks.future)
+        return self.channel.deviance(self.looks.y, self.means(drift), self.looks.future)
 
     def squared_error(self, drift: Drift) -> Floats:
         """Squared errors over what the channel makes of them."""
-        mean = self.moments(drift)[0]
+        mean = self.means(drift)
         error = self.looks.y - self.channel.mean(mean, self.looks.future)
         return np.asarray(error**2 / self.channel.variance(mean, self.looks.future))
 
