@@ -228,6 +228,29 @@ def test_what_cannot_be_done_is_said_in_a_sentence(given, sentence) -> None:
         shrunken(frame, "poisson", **given)
 
 
+@pytest.mark.parametrize("channel", WORDS)
+def test_a_group_that_is_new_has_the_prior_of_all_around_what_is_expected(channel, tmp_path) -> None:
+    """The answer of the fit without groups whose units have the same expectations, in every channel alike."""
+    frame, _ = world(channel)
+    fit = eb.fit(frame, **WORDS[channel], group="team", covariates=["age"])
+    fit.save(tmp_path / "fit.json")
+    together = eb.fit(frame, **WORDS[channel], covariates=["age"])
+    rows = frame.head(30).with_columns(pl.when(pl.col("unit") < 20).then(pl.lit("new")).otherwise("team").alias("team"))
+    told, typical, fitted = fit.apply(rows), together.apply(rows), fit.apply(frame.head(30))
+    for name in ("expected", "estimate", "lower", "upper"):
+        np.testing.assert_allclose(told[name][:20], typical[name][:20], rtol=1e-9, err_msg=name)
+        np.testing.assert_allclose(told[name][20:], fitted[name][20:], rtol=1e-12, err_msg=name)
+    assert set(told["note"][:20]) == {"team is not in the fit: answered with the prior of all"}
+    assert eb.load_fit(tmp_path / "fit.json").apply(rows).equals(told)
+
+
+@pytest.mark.parametrize(("channel", "advice"), [("poisson", "pooling"), ("binomial", "team as a covariate")])
+def test_few_rows_of_a_group_are_no_reason_for_what_would_be_refused(channel, advice) -> None:
+    frame, _ = world(channel, 40)
+    with pytest.warns(eb.ModelWarning, match=rf"few rows to learn a prior from in team .*: consider {advice}"):
+        eb.shrink(frame, **WORDS[channel], group="team", covariates=["age"])
+
+
 def test_proportions_have_a_method_of_their_own() -> None:
     frame, _ = world("binomial", 40)
     with pytest.raises(InputError, match="name no method"):
