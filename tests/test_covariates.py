@@ -301,9 +301,19 @@ def test_a_category_that_the_fit_never_saw_is_noted() -> None:
     for table in (new, duckdb.from_arrow(new.to_arrow())):
         told = fit.apply(table)
         told = (told if isinstance(told, pl.DataFrame) else told.pl()).sort("unit")
-        assert told["note"].to_list() == [None, "team is none that the fit saw: counted as missing", None, None]
+        assert told["note"].to_list() == [None, "the fit never saw this team: counted as missing", None, None]
         assert told["estimate"][1] == told["estimate"][2]
         assert told.columns[-1] == "note"
+
+
+def test_an_update_that_is_refused_writes_nothing(tmp_path) -> None:
+    frame, _ = world("poisson", 60)
+    frame.write_csv(tmp_path / "in.csv")
+    eb.fit(frame, **WORDS["poisson"], covariates=["age"], regression="linear").save(tmp_path / "fit.json")
+    done = ebformer("apply", "fit.json", "in.csv", "--update", "-o", "out.csv", folder=tmp_path)
+    assert done.returncode == 1
+    assert "fit old and new rows together" in done.stderr
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_rows_of_units_are_added_up_and_their_covariates_kept() -> None:
