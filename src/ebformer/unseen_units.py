@@ -29,7 +29,11 @@ BEYOND = 12.0
 
 @dataclass(frozen=True)
 class Unseen:
-    """An estimated number of units, and the interval of those that the data do not speak against."""
+    """An estimated number of units, and the interval of those that the data do not speak against.
+
+    >>> print(Unseen(26.0, 17.0, np.inf, 0.975))
+    26 units (97.5 % interval: at least 17, no upper end)
+    """
 
     estimate: float
     lower: float
