@@ -228,6 +228,29 @@ def test_what_cannot_be_done_is_said_in_a_sentence(given, sentence) -> None:
         shrunken(frame, "poisson", **given)
 
 
+@pytest.mark.parametrize("channel", WORDS)
+def test_a_group_that_is_new_has_the_prior_of_all_around_what_is_expected(channel, tmp_path) -> None:
+    """The answer of the fit without groups whose units have the same expectations, in every channel alike."""
+    frame, _ = world(channel)
+    fit = eb.fit(frame, **WORDS[channel], group="team", covariates=["age"])
+    fit.save(tmp_path / "fit.json")
+    together = eb.fit(frame, **WORDS[channel], covariates=["age"])
+    rows = frame.head(30).with_columns(pl.when(pl.col("unit") < 20).then(pl.lit("new")).otherwise("team").alias("team"))
+    told, typical, fitted = fit.apply(rows), together.apply(rows), fit.apply(frame.head(30))
+    for name in ("expected", "estimate", "lower", "upper"):
+        np.testing.assert_allclose(told[name][:20], typical[name][:20], rtol=1e-9, err_msg=name)
+        np.testing.assert_allclose(told[name][20:], fitted[name][20:], rtol=1e-12, err_msg=name)
+    assert set(told["note"][:20]) == {"team is not in the fit: answered with the prior of all"}
+    assert eb.load_fit(tmp_path / "fit.json").apply(rows).equals(told)
+
+
+@pytest.mark.parametrize(("channel", "advice"), [("poisson", "pooling"), ("binomial", "team as a covariate")])
+def test_few_rows_of_a_group_are_no_reason_for_what_would_be_refused(channel, advice) -> None:
+    frame, _ = world(channel, 40)
+    with pytest.warns(eb.ModelWarning, match=rf"few rows to learn a prior from in team .*: consider {advice}"):
+        eb.shrink(frame, **WORDS[channel], group="team", covariates=["age"])
+
+
 def test_proportions_have_a_method_of_their_own() -> None:
     frame, _ = world("binomial", 40)
     with pytest.raises(InputError, match="name no method"):
@@ -278,9 +301,19 @@ def test_a_category_that_the_fit_never_saw_is_noted() -> None:
     for table in (new, duckdb.from_arrow(new.to_arrow())):
         told = fit.apply(table)
         told = (told if isinstance(told, pl.DataFrame) else told.pl()).sort("unit")
-        assert told["note"].to_list() == [None, "team is none that the fit saw: counted as missing", None, None]
+        assert told["note"].to_list() == [None, "the fit never saw this team: counted as missing", None, None]
         assert told["estimate"][1] == told["estimate"][2]
         assert told.columns[-1] == "note"
+
+
+def test_an_update_that_is_refused_writes_nothing(tmp_path) -> None:
+    frame, _ = world("poisson", 60)
+    frame.write_csv(tmp_path / "in.csv")
+    eb.fit(frame, **WORDS["poisson"], covariates=["age"], regression="linear").save(tmp_path / "fit.json")
+    done = ebformer("apply", "fit.json", "in.csv", "--update", "-o", "out.csv", folder=tmp_path)
+    assert done.returncode == 1
+    assert "fit old and new rows together" in done.stderr
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_rows_of_units_are_added_up_and_their_covariates_kept() -> None:

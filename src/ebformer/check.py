@@ -106,7 +106,7 @@ def too_few(channel: Channel) -> str:
 def _praise(channel: Channel, p_value: float, distance: float) -> str:
     evidence = f"PIT p = {p_value:.2g}"
     if p_value < SIGNIFICANT:
-        evidence = f"so many units show a departure, but it moves only {distance:.1%} of them"
+        evidence = f"so many units show a departure, but it moves only {100 * distance:.1f} % of them"
     return f"{channel.advice.fits} ({evidence})"
 
 

@@ -76,7 +76,7 @@ class Encoding:
         >>> encoding = Encoding(("team", "age"), (("a", "b"), ()))
         >>> rows = {"team": np.array(["a", "z", None], dtype=object), "age": np.array([20.0, 30.0, np.nan])}
         >>> encoding.unseen(rows).tolist(), encoding.about_unseen(1)
-        ([0.0, 1.0, 0.0], 'team is none that the fit saw: counted as missing')
+        ([0.0, 1.0, 0.0], 'the fit never saw this team: counted as missing')
         """
         z, found = self.numbers(columns), np.zeros(len(next(iter(columns.values()))))
         for j, name in enumerate(self.names[:MOST_NOTED]):
@@ -89,4 +89,4 @@ class Encoding:
     def about_unseen(self, code: int) -> str | None:
         """What to know about a row with this code of `unseen`."""
         names = [name for j, name in enumerate(self.names[:MOST_NOTED]) if code >> j & 1]
-        return f"{', '.join(names)} is none that the fit saw: counted as missing" if names else None
+        return f"the fit never saw this {', '.join(names)}: counted as missing" if names else None

@@ -58,7 +58,8 @@ class Bar:
         return Bar(self.number * mean, origin=f" ({self.number:g} times the mean of all units)")
 
     def __str__(self) -> str:
-        return f"{self.number:.6g}{'x' * self.times_mean}{self.origin}"
+        digits = 4 if self.origin else 6  # of a number that was given, all that matter
+        return f"{self.number:.{digits}g}{'x' * self.times_mean}{self.origin}"
 
 
 def p_above(after: Posterior, bar: float) -> Floats:

@@ -31,7 +31,11 @@ BEYOND = 12.0
 
 @dataclass(frozen=True)
 class Unseen:
-    """An estimated number of units, and the interval of those that the data do not speak against."""
+    """An estimated number of units, and the interval of those that the data do not speak against.
+
+    >>> print(Unseen(26.0, 17.0, np.inf, 0.975))
+    26 units (97.5 % interval: at least 17, no upper end)
+    """
 
     estimate: float
     lower: float
@@ -41,7 +45,7 @@ class Unseen:
     def __str__(self) -> str:
         upper = "no upper end" if np.isinf(self.upper) else f"at most {self.upper:,.0f}"
         estimate = "more units than can be told" if np.isinf(self.estimate) else f"{self.estimate:,.0f} units"
-        return f"{estimate} ({self.level:.0%} interval: at least {self.lower:,.0f}, {upper})"
+        return f"{estimate} ({100 * self.level:.10g} % interval: at least {self.lower:,.0f}, {upper})"
 
 
 def unseen(rule: Rule, future: float | None = None, level: float = 0.9) -> Unseen:
@@ -57,7 +61,7 @@ def unseen(rule: Rule, future: float | None = None, level: float = 0.9) -> Unsee
     >>> from ebformer.estimators.catalogue import estimator
     >>> words = Tally([1, 2, 3, 4, 5], [60, 22, 9, 6, 3], zeros="missing")  # 60 words occur once, ...
     >>> print(unseen(estimator("npmle")(words), future=0.5))
-    26 units (90% interval: at least 19, at most 32)
+    26 units (90 % interval: at least 19, at most 32)
     """
     tails(level)
     if not isinstance(rule, Rule):

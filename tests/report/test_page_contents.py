@@ -220,6 +220,15 @@ def test_every_channel_has_its_words(tmp_path, report, channel, method):
     assert "nan" not in html.partition("<main>")[2].partition('<script type="text/plain"')[0].lower()
 
 
+@pytest.mark.parametrize(("sure", "told"), [(0, "None of the 3 highest"), (1, "1 of the 3 highest"), (2, "2 of the 3")])
+def test_those_sure_to_be_among_the_highest_are_counted_in_words_that_agree(tmp_path, report, sure, told):
+    counts = [900] * sure + [3] * (30 - sure)
+    (tmp_path / "t.csv").write_text("unit,count\n" + "".join(f"u{i},{x}\n" for i, x in enumerate(counts)))
+    said = answer(report(tmp_path, "--count", "count", "--method", "npmle-em", "--top", "3").read_text())
+    assert told in said
+    assert ("at least 95 % each." in said) == (sure > 1)
+
+
 def test_a_model_that_does_not_fit_is_said_at_the_top(tmp_path, report):
     rng = np.random.default_rng(5)
     (tmp_path / "t.csv").write_text("x\n" + "".join(f"{v}\n" for v in rng.binomial(5, 0.8, 2000)))

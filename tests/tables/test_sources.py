@@ -334,7 +334,7 @@ def test_frames_with_odd_names_are_shrunk_or_refused_in_a_sentence() -> None:
         shrink(numbered, 0, method="gamma")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"\['a', 'b'\] are several columns: name one"):
         shrink(numbered, "goals", group=["a", "b"], method="gamma")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="None is no name"):
+    with pytest.raises(InputError, match="no column of counts is named: say which it is, as count"):
         shrink(numbered, None, method="gamma")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="missing is 'drop': choose error, keep or explain"):
         shrink(numbered, "goals", missing="drop", method="gamma")  # type: ignore[arg-type]

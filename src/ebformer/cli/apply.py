@@ -66,12 +66,12 @@ def command(
         columns = options.keeping(named.or_those_of(fit.columns).found_in(opened, wanted.future), opened, label)
         missing: Missing = "strict" if strict else "explain"
         shrunken = shrink_table(opened.table, columns, fit, wanted, missing, options.watch(opened))
+        grown = with_units(fit, shrunken.observations) if update else None  # or refused, before anything is written
         unread = None
         try:
             deliver(opened, shrunken, output, label)
         except BrokenPipeError as error:  # `| head` has seen enough of the rows; the update is still wanted
             unread = error
-    grown = with_units(fit, shrunken.observations) if update else None
     if grown is not None:
         write_json(rule, record(grown), over=found)  # never over what another update has added
     if unread is not None:

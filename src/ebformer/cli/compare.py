@@ -66,8 +66,9 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
     )
     if len(taking_part) > 1:
         best = taking_part[0]
+        share = f"{100 * best.first:.0f} %"
         say(
-            f"{best.method} predicts best on these {tally.n:,} units by {best.ranked_by}, and in {best.first:.0%} of "
+            f"{best.method} predicts best on these {tally.n:,} units by {best.ranked_by}, and in {share} of "
             f"tables resampled from them{margin(scores)}"
         )
     say(tally.channel.advice.parts)

@@ -39,7 +39,7 @@ def command(context: click.Context, output: str) -> None:
     counts = np.arange(int(claims.values[-1]) + 1)
     rules = {name: find(name)(claims) for name in (DEFAULT, *(name for name in METHODS if name != DEFAULT))}
     low, high = rules[DEFAULT].posterior(counts).interval(0.9)
-    headings = ("claims", "policies", DEFAULT, "90% interval", *list(rules)[1:])
+    headings = ("claims", "policies", DEFAULT, "90 % interval", *list(rules)[1:])
     rows = []
     for x, n in zip(counts, claims.multiplicity, strict=True):
         first, *others = (f"{rule(x).item():.3f}" for rule in rules.values())

@@ -159,10 +159,10 @@ class Answer:
             )
         if (top := self.column("p_top")) is not None:
             k = self.count(top >= SURE)
-            whom, each = f"{k:,} of the {wanted.top:,} highest can", " each"
+            whom, each = f"{_many(k)} of the {wanted.top:,} highest can", " each" * (k > 1)
             if wanted.top == 1:
-                whom, each = f"The highest can{'' if k else 'not'}", ""
-            told.append(f"{whom} be named with a probability of {percent(SURE)}{each}.")
+                whom = f"The highest can{'' if k else 'not'}"
+            told.append(f"{whom} be named with a probability of at least {percent(SURE)}{each}.")
         return told
 
     def _what_stands_out(self) -> list[str]:

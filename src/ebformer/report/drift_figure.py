@@ -11,6 +11,7 @@ from ebformer.binning import distinct_rows
 from ebformer.drift import Drift
 from ebformer.estimators.catalogue import method_for
 from ebformer.looks import Looks
+from ebformer.report.cells import percent
 from ebformer.report.style import BLUE, INK, ORANGE, house_style, subplots
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def moves(drift: Drift, looks: Sequence[Looks], method: str | None = None) -> Fi
         figure, axes = subplots()
         ends = np.array([min(x.min(), found.min(), 0.0), max(x.max(), found.max())])
         theta, thetas = channel.words.theta, channel.words.thetas
-        axes.fill_between(x, low, high, color=BLUE, alpha=0.12, linewidth=0, label=f"{LEVEL:.0%} of single {thetas}")
+        band = f"{percent(LEVEL)} of single {thetas}"
+        axes.fill_between(x, low, high, color=BLUE, alpha=0.12, linewidth=0, label=band)
         axes.plot(ends, ends, color=INK, linewidth=1, linestyle=(0, (4, 3)), label="nothing moves")
         axes.plot(x, expected, color=BLUE, label="the drift")
         axes.scatter(x, found, color=ORANGE, zorder=3, label="what came next, means of like units")

@@ -85,6 +85,8 @@ class Columns:
             raise InputError(f"effects need their standard errors: give --se (in Python se=), {errors}")
         if other is not None:
             raise InputError(f"{channel.words.xs} are named by {channel.column}, not by {other}: give {channel.column}")
+        if given[channel.column] is None:
+            raise InputError(f"no column of {channel.words.xs} is named: say which it is, as {channel.column}")
         if isinstance(known, Real):
             try:
                 number = float(known)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebformer.binning import coarsened
 from ebformer.channels.base import Channel
@@ -45,7 +46,7 @@ def fit_table(
             raise InputError("proportions with covariates are not pooled: name the group as a covariate instead")
         _check_method_of_proportions(method, columns.channel)
         if expectation.moves:
-            return Fit(columns, _around_expectations(observations), expectation=expectation)
+            return _around_expectations(columns, observations, expectation)
     if neighbours is not None:
         alone = [(tally, [name]) for name, tally in observations.tallies().items()]
         return _pooled(columns, alone, method, neighbours, expectation)
@@ -96,19 +97,23 @@ def _check_method_of_proportions(method: Callable[[Tally], Rule], channel: Chann
         )
 
 
-def _around_expectations(observations: Observations) -> dict[str | None, Rule]:
-    """The rules of proportions around what is expected of each unit, group by group."""
+def _around_expectations(columns: Columns, observations: Observations, expectation: Expectation) -> Fit:
+    """The fit of proportions around what is expected of each unit: a rule per group, and one of all for new groups."""
     assert observations.expected is not None
+    x, known, told, rows = observations.x, observations.known, observations.expected, observations.keys.rows
+
+    def around(at: NDArray[np.intp]) -> Rule:
+        return around_expectations(x[at], known[at], told[at], rows[at], observations.tally(at))
+
     names, group = observations.groups
-    rules: dict[str | None, Rule] = {}
-    seen = np.flatnonzero(observations.known > 0)
+    seen = np.flatnonzero(known > 0)
     seen = seen[np.argsort(group[seen], kind="stable")]
     ends = np.cumsum(np.bincount(group[seen], minlength=len(names)))
-    for name, at in zip(names, np.split(seen, ends[:-1]), strict=True):
-        if at.size:
-            x, known, told = observations.x[at], observations.known[at], observations.expected[at]
-            rules[name] = around_expectations(x, known, told, observations.keys.rows[at], observations.tally(at))
-    return rules
+    parts = zip(names, np.split(seen, ends[:-1]), strict=True)
+    fit = Fit(columns, {name: around(at) for name, at in parts if at.size}, expectation=expectation)
+    if columns.group is not None:
+        fit.__dict__["pooled"] = around(seen)
+    return fit
 
 
 def _pooled(

@@ -37,7 +37,7 @@ def remarks(fit: Fit, observations: Observations, method: Estimator) -> list[str
     remark = method.remark_on(observations.columns.channel)
     return (
         ([] if remark is None else [remark])
-        + (about_few_rows(observations) if method.learns and fit.between is None else [])
+        + (about_few_rows(fit, observations) if method.learns and fit.between is None else [])
         + about_one_moment(observations)
         + about_unseen(fit, observations)
         + about_bins(fit, observations)
@@ -92,9 +92,9 @@ def about_covariates(fit: Fit) -> list[str]:
     return [] if fit.expectation is None else [str(fit.expectation)]
 
 
-def about_few_rows(observations: Observations) -> list[str]:
+def about_few_rows(fit: Fit, observations: Observations) -> list[str]:
     """Where there is next to nothing to learn a prior from."""
-    names, group = observations.groups
+    channel, (names, group) = observations.columns.channel, observations.groups
     units = np.bincount(group, weights=observations.keys.rows)
     few = np.flatnonzero(units < FEW).tolist()
     if not few:
@@ -102,8 +102,9 @@ def about_few_rows(observations: Observations) -> list[str]:
     told, column = "few rows to learn a prior from", observations.columns.group
     if column is not None:
         shown = first_few(few, lambda i: f"{names[i]} ({units[i]:.0f})")
-        return [f"{told} in {column} {shown}: consider pooling"]
-    served = observations.columns.channel.conjugate is not None
+        apart = fit.expectation is not None and channel.deviation is None  # such groups are not pooled
+        return [f"{told} in {column} {shown}: consider {f'{column} as a covariate' if apart else 'pooling'}"]
+    served = channel.conjugate is not None
     return [f"{told}: priorformer and full-bayes allow for that" if served else told]
 
 
