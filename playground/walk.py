@@ -129,7 +129,7 @@ def answered(table: TextTable, named: dict[str, Any], method: str, level: float)
     answers |= {name: np.asarray(values, dtype=np.float64)[which] for name, values in found.items()}
     remark = estimator.remark_on(channel)
     said = about_repeats(table, columns) + ([] if remark is None else [remark])
-    said += about_few_rows(observations) + about_rules(fit, None)
+    said += about_few_rows(fit, observations) + about_rules(fit, None)
     return {
         "answers": answers,
         "remarks": said,
