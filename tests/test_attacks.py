@@ -550,3 +550,30 @@ def test_what_is_expected_stays_within_the_bound() -> None:
     """exp(800) is no number."""
     told = Expectation(Encoding(("age",), ((),)), Blend(800.0), 0.1, 1.0, None, {}, moves=False)
     assert told.of_everybody(channel_named("poisson"), 1).tolist() == [LARGEST]
+
+
+@pytest.mark.parametrize("y", [[10**400], [[1], [2, 3]], {1: 2}, {1, 2}], ids=["large", "ragged", "dict", "set"])
+@pytest.mark.parametrize("asked", ["cdf", "log_density"])
+@pytest.mark.parametrize("method", ["gamma", "npmle", "full-bayes"])
+def test_a_next_observation_that_is_no_number_is_refused(method: str, asked: str, y: Any) -> None:
+    ahead = estimator(method)(eb.Tally.of([0, 1, 3, 9])).predict([0, 3])
+    with pytest.raises(InputError, match="the next observation is"):
+        getattr(ahead, asked)(y)
+
+
+@pytest.mark.parametrize("method", ["gamma", "npmle"])
+def test_no_count_is_infinite(method: str) -> None:
+    assert estimator(method)(eb.Tally.of([0, 1, 3, 9])).predict(3).pmf([np.inf, 0.5]).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("multiplicity", [[], [np.nan, 1.0], [-1, 2], 3, [[1], [2]], [None, 1], {1: 2}, [10**400, 1]])
+def test_pairs_of_looks_that_are_no_number_of_units_are_refused(multiplicity: Any) -> None:
+    with pytest.raises(InputError, match="multiplicit"):
+        eb.Looks.of([1, 2], [1, 2], multiplicity=multiplicity)
+
+
+@pytest.mark.parametrize("drift", [3, "typical", {"pull": 0.1}])
+def test_what_is_no_drift_is_refused(drift: Any) -> None:
+    rule = estimator("gamma")(eb.Tally.of([0, 1, 3, 9]))
+    with pytest.raises(InputError, match="the drift is a"):
+        rule.predict([1, 2], drift=drift)

@@ -72,6 +72,15 @@ def thresholds(c: ArrayLike) -> Floats:
     return levels
 
 
+def next_numbers(y: ArrayLike) -> Floats:
+    """Numbers that a next observation can be compared with, or an `InputError`.
+
+    >>> next_numbers([0, 2]).tolist()
+    [0.0, 2.0]
+    """
+    return _numbers(y, "the next observation")
+
+
 def _numbers(given: ArrayLike, name: str) -> Floats:
     """An array of numbers, or an `InputError` that says what should have been some."""
     try:
@@ -156,5 +165,5 @@ def on_whole_numbers(log_pmf: Callable[[Floats], Floats], y: Floats) -> Floats:
     >>> on_whole_numbers(lambda y: 0 * y, np.array([2.0, 0.5])).tolist()
     [0.0, -inf]
     """
-    possible = (y >= 0) & (y == np.floor(y))
+    possible = (y >= 0) & (y < np.inf) & (y == np.floor(y))
     return np.where(possible, log_pmf(np.where(possible, y, 0.0)), -np.inf)

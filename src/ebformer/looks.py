@@ -14,7 +14,7 @@ from ebformer.channels import pick
 from ebformer.channels.base import Channel
 from ebformer.distributions import Floats
 from ebformer.errors import InputError
-from ebformer.tally import Tally
+from ebformer.tally import Tally, whole_numbers
 
 MOST_PAIRS = 2**16
 """More distinct pairs than this are taken together where they are nearer to each other than their noise."""
@@ -60,7 +60,9 @@ class Looks:
         y, then = observations(channel.next_look, after, future_known(channel, future, ()))
         if y.shape != x.shape:
             raise InputError(f"the first look has {x.size} units and the second {y.size}: give one of each per unit")
-        m = np.ones(x.size) if multiplicity is None else np.asarray(multiplicity, dtype=np.float64)
+        m = np.ones(x.size) if multiplicity is None else whole_numbers(multiplicity, "multiplicity").astype(np.float64)
+        if m.size != x.size:
+            raise InputError(f"there are {m.size} multiplicities for {x.size} pairs of looks: give one for each")
         return cls(channel, x, about, y, then, m).gathered()
 
     @property

@@ -275,6 +275,8 @@ def _moving(drift: Drift | None) -> Drift:
     """The drift, without which earlier looks mean nothing."""
     if drift is None:
         raise InputError("earlier looks are worth what thetas kept of them: give drift=, or Drift.none() for all")
+    if not hasattr(drift, "predictive"):
+        raise InputError(f"the drift is a {type(drift).__name__}: give one, such as eb.Drift.typical()")
     return drift
 
 

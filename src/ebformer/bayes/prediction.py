@@ -18,7 +18,7 @@ from ebformer.channels import POISSON, pick
 from ebformer.channels.base import Channel
 from ebformer.distributions import DiscretePosterior, Floats, Predictive
 from ebformer.errors import InputError
-from ebformer.levels import below_one, on_whole_numbers, probabilities, whole_quantile
+from ebformer.levels import below_one, next_numbers, on_whole_numbers, probabilities, whole_quantile
 from ebformer.prior import AnyPrior, ConjugatePrior
 from ebformer.tally import Tally
 
@@ -98,7 +98,7 @@ class PredictiveMixture(Predictive):
         return np.asarray((self.after.weights * (within + (mean - self.mean[..., None]) ** 2)).sum(axis=-1))
 
     def log_density(self, y: ArrayLike) -> Floats:
-        at = np.asarray(y, dtype=np.float64)
+        at = next_numbers(y)
         flat = at.reshape(-1, 1)
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.after.weights)[..., None, :]
@@ -106,7 +106,7 @@ class PredictiveMixture(Predictive):
         return np.asarray(mixed.reshape(self.future.shape + at.shape))
 
     def cdf(self, y: ArrayLike) -> Floats:
-        at = np.asarray(y, dtype=np.float64)
+        at = next_numbers(y)
         return np.asarray(self._cdf(at.reshape(-1)).reshape(self.future.shape + at.shape))
 
     def _by_atom(self, moment: Callable[[Floats, Floats], Floats]) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebformer.distributions import Floats, Posterior, Predictive
-from ebformer.levels import against, below_one, probabilities, thresholds, whole_quantile
+from ebformer.levels import against, below_one, next_numbers, probabilities, thresholds, whole_quantile
 
 
 class ClosedForm:
@@ -71,11 +71,11 @@ class ClosedFormPredictive(ClosedForm, Predictive):
         """Its log-probability or log-density at y, broadcasting against the parameters."""
 
     def cdf(self, y: ArrayLike) -> Floats:
-        at = np.asarray(y, dtype=np.float64)
+        at = next_numbers(y)
         return self.facing(at).below(at)
 
     def log_density(self, y: ArrayLike) -> Floats:
-        at = np.asarray(y, dtype=np.float64)
+        at = next_numbers(y)
         return self.facing(at).log_p(at)
 
 

@@ -12,7 +12,7 @@ from scipy.special import logsumexp, ndtr, ndtri
 
 from ebformer.channels.closed_forms import ClosedForm, ClosedFormPosterior, ClosedFormPredictive
 from ebformer.distributions import Floats, Posterior, Predictive
-from ebformer.levels import below_one, check_draws, probabilities, thresholds, whole_quantile
+from ebformer.levels import below_one, check_draws, next_numbers, probabilities, thresholds, whole_quantile
 
 ENTRIES = 2**21
 """Parts of a mixture are summed so many numbers at a time, which bounds the memory."""
@@ -105,13 +105,13 @@ class MixedPredictive(Mixed, Predictive):
     weights: Floats
 
     def log_density(self, y: ArrayLike) -> Floats:
-        at = np.asarray(y, dtype=np.float64)
+        at = next_numbers(y)
         part = self.parts.with_parameters(lambda parameter: parameter[..., None, :])
         mixed = logsumexp(part.log_p(at.reshape(-1, 1)), axis=-1, b=self.weights[..., None, :])
         return np.asarray(mixed).reshape(self.units + at.shape)
 
     def cdf(self, y: ArrayLike) -> Floats:
-        at = np.asarray(y, dtype=np.float64)
+        at = next_numbers(y)
         return self.below(at.reshape(-1)).reshape(self.units + at.shape)
 
     def quantile(self, q: ArrayLike) -> NDArray[Any]:
