@@ -13,8 +13,8 @@ import click
 import numpy as np
 
 from ebformer.atomic import write_text
-from ebformer.cli.options import check_picture, comma_separated
 from ebformer.cli.terminal import progress, show
+from ebformer.cli.typed import check_picture, comma_separated
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.lab.arena.losses import Loss
