@@ -12,8 +12,8 @@ from ebformer.cli.saying import say
 from ebformer.plural import counted
 
 if TYPE_CHECKING:
-    from ebformer.tables.answers import Wanted
     from ebformer.tables.columns import Missing
+    from ebformer.tables.wanted import Wanted
 
 
 @click.command()

@@ -13,9 +13,9 @@ from ebformer.cli.saying import ask, say, say_missing
 from ebformer.plural import counted
 
 if TYPE_CHECKING:
-    from ebformer.tables.answers import Wanted
     from ebformer.tables.files import TableFile
     from ebformer.tables.shrink import Shrunken
+    from ebformer.tables.wanted import Wanted
 
 SHOWN = 20
 """Rows shown on a terminal where no output is named."""

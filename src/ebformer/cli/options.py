@@ -41,7 +41,7 @@ def _as_wanted(command: Command) -> Command:
 
     @wraps(command)
     def handed(**given: Any) -> Any:
-        from ebformer.tables.answers import Wanted
+        from ebformer.tables.wanted import Wanted
 
         asked = {field.name: given.pop(field.name) for field in fields(Wanted) if field.name in given}
         return command(wanted=Wanted(**asked), **given)

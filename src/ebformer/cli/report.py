@@ -11,7 +11,7 @@ from ebformer.cli.named import NamedColumns, keeping, pairs_in
 from ebformer.cli.saying import ask, say, say_missing
 
 if TYPE_CHECKING:
-    from ebformer.tables.answers import Wanted
+    from ebformer.tables.wanted import Wanted
 
 
 @click.command()

@@ -59,11 +59,11 @@ def command(
       ebformer signals districts.csv --row district --column cause --count deaths --expected expected -o smr.csv
     """
     from ebformer.estimators.catalogue import typed
-    from ebformer.tables.answers import Wanted
     from ebformer.tables.columns import Columns
     from ebformer.tables.duck import DuckTable
     from ebformer.tables.files import check_output, open_table
     from ebformer.tables.signals import EXPECTED, Pairs, find_signals
+    from ebformer.tables.wanted import Wanted
 
     if output is not None:
         check_output(output)

@@ -14,10 +14,10 @@ from ebformer.plural import counted
 from ebformer.report.cells import cell, percent, sentence
 from ebformer.report.rows import Units, seen
 from ebformer.selection import Side
-from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.remarks import about_covariates, about_null
 from ebformer.tables.shrink import Shrunken
+from ebformer.tables.wanted import Wanted
 
 SURE = 0.95
 """A probability that counts as sure where one was asked for."""

@@ -22,9 +22,10 @@ from ebformer.plural import counted
 from ebformer.point_null import pointed
 from ebformer.rule import Rule
 from ebformer.saved import write_json
-from ebformer.tables.answers import EXPECTED, Answer, Asked, Wanted, asked_for
+from ebformer.tables.answers import EXPECTED, Answer, Asked, asked_for
 from ebformer.tables.columns import Columns, Missing, first_few
 from ebformer.tables.observations import Observations, observe, units_of
+from ebformer.tables.wanted import Wanted
 from ebformer.tally import Tally, added_up
 
 if TYPE_CHECKING:
