@@ -239,9 +239,9 @@ class Fit:
     def apply(self, frame: Any, *, strict: bool = False, **wanted: Any) -> Any:
         """The rows of a table with answers, as `shrink` gives them; nothing is fitted again.
 
-        What is `wanted` are `shrink`'s interval, future, top and above. No row is refused: the column `note` says why
-        one has no answer, that its group was not fitted and the prior of all groups answered, or that it is far beyond
-        what was. `strict` refuses the first two.
+        `wanted` are the questions of `shrink`, such as interval, future, top and above. No row is refused: the column
+        `note` says why one has no answer, that its group was not fitted and the prior of all groups answered, or that
+        it is far beyond what was. `strict` refuses the first two.
         """
         from ebformer.tables.frames import source_of
         from ebformer.tables.shrink import shrink_table

@@ -126,8 +126,8 @@ def shrink_table(
     with watch(_estimating(observations) if saved is None else "Answering"):
         if isinstance(method, Fit):
             fit = method
-        else:  # which scores one look at a time
-            fit = fit_table(observations, method, pool, neighbours, replace(columns, look=None), expectation)
+        else:
+            fit = fit_table(observations, method, pool, neighbours, columns, expectation)
         _check_answerable(fit, observations, missing, learnt_here=saved is None)
         check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * (missing == "explain"), source.names)
         checks = check_fit(fit, observations, np.random.default_rng(0)) if saved is None else []
