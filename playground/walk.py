@@ -24,14 +24,14 @@ from ebformer.binning import distinct_rows
 from ebformer.errors import InputError
 from ebformer.estimators.catalogue import find
 from ebformer.prior import ConjugatePrior, GridPrior, Prior
-from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, Role, check_unambiguous
 from ebformer.tables.entries import Offender, about_thousands, means_missing
 from ebformer.tables.fit import Fit
 from ebformer.tables.keys import keys
 from ebformer.tables.learning import fit_table
-from ebformer.tables.observations import Distinct, observe
+from ebformer.tables.observations import observe
 from ebformer.tables.remarks import about_few_rows, about_repeats, about_rules
+from ebformer.tables.source import Distinct
 from ebformer.tables.text_files import (
     DECIMALS,
     THOUSANDS,
@@ -43,6 +43,7 @@ from ebformer.tables.text_files import (
     delimiter_of,
     distinct_names,
 )
+from ebformer.tables.wanted import Wanted
 
 CURVE = 240
 """Points of the curve of a prior."""

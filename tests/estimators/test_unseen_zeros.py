@@ -11,10 +11,10 @@ from scipy import optimize, stats
 
 import ebformer as eb
 from ebformer.rule import Rule
-from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.frames import source_of
 from ebformer.tables.shrink import shrink_table
+from ebformer.tables.wanted import Wanted
 
 
 def pairs(n: int = 3_000) -> tuple[np.ndarray, np.ndarray]:

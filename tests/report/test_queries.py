@@ -10,10 +10,10 @@ import numpy as np
 
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.report.table_page import table_page
-from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.files import open_table
 from ebformer.tables.shrink import shrink_table
+from ebformer.tables.wanted import Wanted
 
 
 class Explaining:

@@ -19,14 +19,15 @@ from ebformer.errors import InputError
 from ebformer.prior import Prior
 from ebformer.rule import BayesRule
 from ebformer.tables import observations as module
-from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit
 from ebformer.tables.frames import shrink, source_of
 from ebformer.tables.learning import fit_table
-from ebformer.tables.observations import Distinct, Observations, observe
+from ebformer.tables.observations import Observations, observe
 from ebformer.tables.remarks import about_bins, remarks
 from ebformer.tables.shrink import shrink_table
+from ebformer.tables.source import Distinct
+from ebformer.tables.wanted import Wanted
 from ebformer.tally import Tally
 
 PRIOR = Prior([0.1, 1.0, 4.0], [0.3, 0.5, 0.2])

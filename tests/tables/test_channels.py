@@ -20,13 +20,14 @@ from ebformer.errors import InputError
 from ebformer.networks import weights, zoo
 from ebformer.point_null import pointed
 from ebformer.tables import observations as module
-from ebformer.tables.answers import Wanted, asked_for
+from ebformer.tables.answers import asked_for
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit
 from ebformer.tables.frames import shrink, source_of
 from ebformer.tables.keys import keys, unkeyed
 from ebformer.tables.shrink import shrink_table
 from ebformer.tables.sql import Sql
+from ebformer.tables.wanted import Wanted
 from ebformer.tally import Tally
 
 pytestmark = pytest.mark.filterwarnings("ignore::ebformer.check.ModelWarning")

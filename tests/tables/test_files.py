@@ -16,11 +16,11 @@ import pytest
 
 import ebformer as eb
 from ebformer.errors import InputError
-from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.files import Format, check_output, open_table
 from ebformer.tables.observations import observe
 from ebformer.tables.shrink import shrink_table
+from ebformer.tables.wanted import Wanted
 
 TRICKY = '''\
 ,id,player,player,goals,note

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 import ebformer as eb
 from ebformer.rule import Rule
-from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit
 from ebformer.tables.frames import source_of
 from ebformer.tables.learning import fit_table, with_units
 from ebformer.tables.observations import Observations, observe
+from ebformer.tables.wanted import Wanted
 from ebformer.tally import Tally, added_up
 
 COLUMNS = Columns("goals", "games", "team")

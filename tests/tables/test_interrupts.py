@@ -13,7 +13,7 @@ import pytest
 from ebformer.tables.columns import Columns
 from ebformer.tables.files import open_table
 from ebformer.tables.interrupts import run_interruptibly
-from ebformer.tables.observations import Distinct
+from ebformer.tables.source import Distinct
 
 
 @pytest.fixture

@@ -17,10 +17,10 @@ import ebformer as eb
 from ebformer.bayes.marginal import ENTRIES
 from ebformer.cli import ebformer
 from ebformer.drift.cells import MOST_CELLS
-from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.frames import source_of
 from ebformer.tables.shrink import shrink_table
+from ebformer.tables.wanted import Wanted
 
 pytestmark = pytest.mark.filterwarnings("ignore::ebformer.check.ModelWarning")
 

@@ -12,7 +12,6 @@ import ebformer as eb
 from ebformer.check import ModelWarning, model_check
 from ebformer.estimators.catalogue import CATALOGUE
 from ebformer.expectation import Covariates
-from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import check_fit, departures, verdict
 from ebformer.tables.columns import Columns
 from ebformer.tables.frames import shrink, source_of
@@ -20,6 +19,7 @@ from ebformer.tables.learning import fit_table
 from ebformer.tables.observations import Observations, observe
 from ebformer.tables.remarks import remarks
 from ebformer.tables.shrink import shrink_table
+from ebformer.tables.wanted import Wanted
 
 
 def two_kinds(n: int = 2_000) -> pl.DataFrame:

@@ -15,11 +15,11 @@ import pytest
 import ebformer as eb
 from ebformer.errors import InputError
 from ebformer.rule import BayesRule
-from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.fit import Fit
 from ebformer.tables.frames import source_of
 from ebformer.tables.shrink import Shrunken, shrink_table
+from ebformer.tables.wanted import Wanted
 from ebformer.tally import Tally
 
 COLUMNS = Columns("goals", "games", "team")

@@ -17,13 +17,13 @@ from scipy import stats
 
 import ebformer as eb
 from ebformer.errors import InputError, WeightsError
-from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.files import open_table
 from ebformer.tables.frames import shrink, source_of
 from ebformer.tables.learning import fit_table
 from ebformer.tables.observations import observe
 from ebformer.tables.shrink import shrink_table
+from ebformer.tables.wanted import Wanted
 from ebformer.tally import Tally
 
 pytestmark = pytest.mark.filterwarnings("ignore::ebformer.check.ModelWarning")

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli import options, terminal
+from ebformer.cli.named import NamedColumns, keeping
 from ebformer.cli.saying import say
 from ebformer.plural import counted
 
 if TYPE_CHECKING:
-    from ebformer.tables.answers import Wanted
     from ebformer.tables.columns import Missing
+    from ebformer.tables.wanted import Wanted
 
 
 @click.command()
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 def command(
     rule: str,
     file: str,
-    named: options.NamedColumns,
+    named: NamedColumns,
     strict: bool,
     update: bool,
     wanted: Wanted,
@@ -63,9 +64,9 @@ def command(
     check_input(rule)
     found, fit = state(rule), Fit.load(rule)
     with open_table(file, output or "-") as opened:
-        columns = options.keeping(named.or_those_of(fit.columns).found_in(opened, wanted.future), opened, label)
+        columns = keeping(named.or_those_of(fit.columns).found_in(opened, wanted.future), opened, label)
         missing: Missing = "strict" if strict else "explain"
-        shrunken = shrink_table(opened.table, columns, fit, wanted, missing, options.watch(opened))
+        shrunken = shrink_table(opened.table, columns, fit, wanted, missing, terminal.watch(opened))
         grown = with_units(fit, shrunken.observations) if update else None  # or refused, before anything is written
         unread = None
         try:

@@ -7,7 +7,9 @@ from math import isnan
 import click
 
 from ebformer.cli import options, terminal
-from ebformer.cli.saying import say
+from ebformer.cli.named import NamedColumns
+from ebformer.cli.saying import say, say_missing
+from ebformer.cli.typed import comma_separated
 
 
 @click.command()
@@ -15,7 +17,7 @@ from ebformer.cli.saying import say
 @options.columns
 @click.option("--methods", metavar="NAMES", help="Methods to compare, comma-separated.  [default: all]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random parts.")
-def command(file: str, named: options.NamedColumns, methods: str | None, seed: int) -> None:
+def command(file: str, named: NamedColumns, methods: str | None, seed: int) -> None:
     """Find the method that predicts best on FILE, by five-fold thinning.
 
     Every event (or trial, or effect) is put into one of five parts at random. Each method is fitted to four parts and
@@ -42,8 +44,8 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
     from ebformer.tables.files import open_table
     from ebformer.tables.observations import observe
 
-    chosen = {name: typed(name) for name in options.comma_separated(methods)} if methods is not None else {}
-    with open_table(file) as opened, options.watch(opened)("Reading"):
+    chosen = {name: typed(name) for name in comma_separated(methods)} if methods is not None else {}
+    with open_table(file) as opened, terminal.watch(opened)("Reading"):
         observations = observe(opened.table, named.found_in(opened), named.missing)
         tally = observations.tallies()[None]
     chosen = chosen or serving(tally.channel)
@@ -72,7 +74,7 @@ def command(file: str, named: options.NamedColumns, methods: str | None, seed: i
             f"tables resampled from them{margin(scores)}"
         )
     say(tally.channel.advice.parts)
-    options.say_missing(observations.missing, "left out")
+    say_missing(observations.missing, "left out")
     refused: dict[str, list[str]] = {}
     for score in scores:
         if score.refusal is not None:

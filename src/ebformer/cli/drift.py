@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli.named import NamedColumns
 from ebformer.cli.saying import say
+from ebformer.cli.typed import check_picture
 
 if TYPE_CHECKING:
     from ebformer.looks import Looks
@@ -65,7 +66,7 @@ def command(
             check_folder(path)
     check_apart([output, figure], [history])
     if figure is not None:
-        options.check_picture(figure)
+        check_picture(figure)
     named = {name: column for name, column in known.items() if column is not None}
     words = sorted({name.partition("_")[0] for name in named})
     if len(words) > 1:
@@ -113,7 +114,7 @@ def _side_by_side(
     with open_table(history) as opened:
         for x, about in zip(seen, known, strict=True):
             told: dict[str, Any] = {"effect" if word == "se" else "count": x, word: about, "group": look}
-            observe(opened.table, options.NamedColumns(**told).found_in(opened), "whole")
+            observe(opened.table, NamedColumns(**told).found_in(opened), "whole")
         named = dict.fromkeys(name for name in (*seen, *known) if name is not None)
         columns, keys = opened.table.row_by_row(list(named), look)
     which, looks = Names.of(keys).which, []
@@ -135,7 +136,7 @@ def _in_a_row(history: str, seen: str, known: Mapping[str, str | None], unit: st
         raise InputError("rows do not say which look at a unit they are: name its column too, as --look")
     with open_table(history) as opened:
         told: dict[str, Any] = {"effect" if "se" in known else "count": seen, **known, "unit": unit, "look": look}
-        columns = options.NamedColumns(**told).found_in(opened)
+        columns = NamedColumns(**told).found_in(opened)
         check_rows(opened.table, columns, "whole")
         pairs = last_looks(opened.table, columns)[2].pairs
     if not pairs:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ebformer.cli import options, terminal
-from ebformer.cli.saying import say
+from ebformer.cli.named import NamedColumns, keeping, pairs_in
+from ebformer.cli.saying import ask, say, say_missing
 from ebformer.plural import counted
 
 if TYPE_CHECKING:
-    from ebformer.tables.answers import Wanted
     from ebformer.tables.files import TableFile
     from ebformer.tables.shrink import Shrunken
+    from ebformer.tables.wanted import Wanted
 
 SHOWN = 20
 """Rows shown on a terminal where no output is named."""
@@ -31,7 +32,7 @@ SHOWN = 20
 @click.option("--save", metavar="RULE.json", help="Keep the fit, for `ebformer apply`.")
 def command(
     file: str,
-    named: options.NamedColumns,
+    named: NamedColumns,
     pool: bool,
     neighbours: str | None,
     method: str | None,
@@ -66,7 +67,7 @@ def command(
     from ebformer.tables.remarks import about_covariates, about_groups
     from ebformer.tables.shrink import shrink_table
 
-    chosen, near = None if method is None else typed(method), options.pairs_in(neighbours)
+    chosen, near = None if method is None else typed(method), pairs_in(neighbours)
     if output is not None:
         check_output(output)
     if save is not None:
@@ -75,10 +76,10 @@ def command(
     check_apart([output, save], others)  # the table may be replaced by its answers, but not by the fit
     check_apart([save], [file])
     with open_table(file, output or "-") as opened:
-        columns = options.keeping(named.found_in(opened, wanted.future), opened, label)
-        watch = options.watch(opened)
+        columns = keeping(named.found_in(opened, wanted.future), opened, label)
+        watch = terminal.watch(opened)
         estimator = method_for(columns.channel, chosen)
-        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool, near)
+        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, ask, pool, near)
         # Said in the end, but made before a file is written: it can take as long, and an interrupt leaves none.
         seen = shrunken.observations.keys.rows
         said = [
@@ -107,11 +108,11 @@ def deliver(file: TableFile, shrunken: Shrunken, output: str | None, label: str 
     if output is None and sys.stdout.isatty():
         _first_look(file, shrunken, label)
     else:
-        with options.watch(file)("Writing"):
+        with terminal.watch(file)("Writing"):
             file.write(shrunken.rows, output or "-", shrunken.observations.columns)
     seen = shrunken.observations
     if seen.unusable is None:
-        options.say_missing(seen.missing, "kept without answers")
+        say_missing(seen.missing, "kept without answers")
     elif seen.missing:
         say(f"{counted(seen.missing, 'row')} without an answer: the column note says why")
 

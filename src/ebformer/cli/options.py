@@ -1,103 +1,17 @@
-"""What commands share: the options of those about tables, lists that are typed, and remarks."""
+"""The options that commands about tables share."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import fields
 from functools import wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ebformer.cli import terminal
-from ebformer.cli.saying import say
-from ebformer.errors import one_line
-from ebformer.plural import counted
-
-if TYPE_CHECKING:
-    from ebformer.regression import Kind
-    from ebformer.tables.columns import Columns, Missing
-    from ebformer.tables.files import TableFile
+from ebformer.cli.named import NamedColumns, number_unless_named
 
 Command = Callable[..., Any]
-PICTURES = (".png", ".svg", ".pdf")
-
-
-@dataclass(frozen=True)
-class NamedColumns:
-    """What --count, --effect, --exposure, --trials, --se, --zeros and --group say, and --missing."""
-
-    count: str | None = None
-    effect: str | None = None
-    exposure: str | None = None
-    trials: str | None = None
-    se: str | None = None
-    zeros: str | None = None
-    group: str | None = None
-    unit: str | None = None
-    look: str | None = None
-    missing: Missing = "error"
-    covariates: str | None = None
-    regression: Kind | None = None
-
-    def or_those_of(self, columns: Columns) -> NamedColumns:
-        """These, and where nothing is named the columns of a fit, whose channel they cannot change."""
-        from ebformer.errors import InputError
-
-        channel = columns.channel
-        sign = dict([channel.sign] if channel.sign else [])
-        own = (channel.column, channel.keyword)
-        for word in ("count", "effect", "exposure", "trials", "se"):
-            if getattr(self, word) is not None and word not in own:
-                theirs = " and ".join(f"--{each}" for each in own)
-                raise InputError(f"the fit is of {channel.words.xs}, which go by {theirs}: leave out --{word}")
-        known = {channel.keyword: None if columns.known is None else str(columns.known)}
-        of_fit = {channel.column: columns.x, "group": columns.group, "unit": columns.unit} | known | sign
-        if columns.covariates is not None:  # a saved fit finds them by their names
-            of_fit |= {"covariates": ",".join(columns.covariates.names)}
-        named = {name: text for name, text in asdict(self).items() if text is not None}
-        return NamedColumns(**(of_fit | named))
-
-    def found_in(self, file: TableFile, future: str | float | None = None) -> Columns:
-        """The columns named; without any, the only column that can hold counts, which is then said aloud."""
-        from ebformer.errors import InputError
-        from ebformer.expectation import Covariates
-        from ebformer.tables.columns import NO_ROWS, Columns, check_unambiguous, only_count_column
-
-        known = {word: getattr(self, word) for word in ("exposure", "trials", "se")}
-        words = {word: _number_unless_named(text, file.table.names) for word, text in known.items()}
-        count = self.count
-        if count is None and self.effect is None and self.se is None:
-            taken = (*known.values(), self.group, self.unit, self.look, future)
-            candidates = [name for name in file.table.whole_number_columns() if name not in taken]
-            if not candidates and not file.table.rows.limit(1).fetchall():
-                raise InputError(NO_ROWS)
-            count = only_count_column(candidates, file.table.names)
-            say(f"reading counts from column {count!r}")
-        told = Covariates.named(self.covariates and comma_separated(self.covariates), self.regression)
-        columns = Columns.named(count, self.effect, self.group, self.unit, self.look, told, zeros=self.zeros, **words)
-        named = [columns.role(role) for role in columns.roles] + [future if isinstance(future, str) else None]
-        check_unambiguous(named, file.header)
-        return columns
-
-
-def _number_unless_named(text: str | None, names: list[str]) -> str | float | None:
-    """A column where there is one of this name, else the number that the text is, for all rows."""
-    if text is None or text in names:
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def watch(file: TableFile) -> Callable[[str], AbstractContextManager[None]]:
-    """What shows a progress bar, as far as DuckDB is with this file, for a task that is named."""
-    return lambda task: terminal.progress(task, file.connection.query_progress)
 
 
 def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -127,7 +41,7 @@ def _as_wanted(command: Command) -> Command:
 
     @wraps(command)
     def handed(**given: Any) -> Any:
-        from ebformer.tables.answers import Wanted
+        from ebformer.tables.wanted import Wanted
 
         asked = {field.name: given.pop(field.name) for field in fields(Wanted) if field.name in given}
         return command(wanted=Wanted(**asked), **given)
@@ -242,7 +156,7 @@ _questions = _options(
     click.option(
         "--future",
         metavar="EXPOSURE",
-        callback=lambda context, option, text: _number_unless_named(text, []),
+        callback=lambda context, option, text: number_unless_named(text, []),
         help="Add predicted, the next count over this much exposure (or out of so many trials, or the next effect with "
         "this standard error), and its interval; a number, or the column that has each unit's own.",
     ),
@@ -300,80 +214,9 @@ answers = _options(
 )
 """The same questions, and --output."""
 
-
 label = click.option(
     "--label",
     metavar="COLUMN",
     help="The column that names the units; with --unit they keep it.  [default: the likeliest one]",
 )
 """--label."""
-
-
-def keeping(columns: Columns, file: TableFile, *labels: str | None) -> Columns:
-    """The columns, with those that name units carried along; an `InputError` where the table has none of this name."""
-    from ebformer.errors import InputError
-
-    names, carried = file.table.names, tuple(name for name in labels if name is not None)
-    for name in carried:
-        if name not in names:
-            raise InputError(f"there is no column {name!r} to name units by: choose among {', '.join(names)}")
-    return replace(columns, carried=carried)
-
-
-def pairs_in(path: str | None) -> list[tuple[str, str]] | None:
-    """The first two columns of a file of neighbours, where one is named."""
-    if path is None:
-        return None
-    from ebformer.errors import InputError
-    from ebformer.tables.files import open_table
-
-    with open_table(path) as opened:
-        if len(opened.header) < 2:
-            raise InputError(f"{path} has one column: give pairs of neighbours in two")
-        return [(str(a), str(b)) for a, b, *_ in opened.table.rows.fetchall()]
-
-
-def check_picture(path: str | os.PathLike[str]) -> None:
-    """Complain now, not after the work, about a picture in a format that there is not."""
-    from ebformer.errors import InputError
-
-    ending = Path(path).suffix
-    if ending.lower() not in PICTURES:
-        raise InputError(f"{path} ends in {ending or 'no suffix'}: name a {', '.join(PICTURES)} file")
-
-
-def comma_separated(text: str) -> list[str]:
-    """The entries of a list that was typed, with or without spaces.
-
-    >>> comma_separated("npmle, gamma")
-    ['npmle', 'gamma']
-    """
-    return [entry.strip() for entry in text.split(",")]
-
-
-def whole_numbers(name: str, text: str) -> list[int]:
-    """The numbers of a list that was typed.
-
-    >>> whole_numbers("n", "128, 512")
-    [128, 512]
-    """
-    from ebformer.errors import InputError
-
-    try:
-        return [int(entry) for entry in comma_separated(text)]
-    except ValueError as error:
-        raise InputError(f"{name} is {text!r}: give whole numbers separated by commas") from error
-
-
-def ask(plan: str) -> None:
-    """Tell what will take its time; on a terminal, stop unless it is meant."""
-    if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
-        click.confirm(f"ebformer: {one_line(plan)}: go on?", abort=True, err=True)
-    else:
-        say(plan)
-
-
-def say_missing(rows: int, fate: str) -> None:
-    """What became of rows with a missing entry, where there are any."""
-    if rows:
-        say(f"{fate}: {counted(rows, 'row')} with a missing entry")

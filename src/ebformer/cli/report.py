@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ebformer.cli import options
-from ebformer.cli.saying import say
+from ebformer.cli import options, terminal
+from ebformer.cli.named import NamedColumns, keeping, pairs_in
+from ebformer.cli.saying import ask, say, say_missing
 
 if TYPE_CHECKING:
-    from ebformer.tables.answers import Wanted
+    from ebformer.tables.wanted import Wanted
 
 
 @click.command()
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", required=True, metavar="REPORT.html", help="Where to write the page.")
 def command(
     file: str,
-    named: options.NamedColumns,
+    named: NamedColumns,
     pool: bool,
     neighbours: str | None,
     method: str | None,
@@ -64,7 +65,7 @@ def command(
     from ebformer.tables.files import check_apart, check_folder, open_table
     from ebformer.tables.shrink import shrink_table
 
-    chosen, near = None if method is None else typed(method), options.pairs_in(neighbours)
+    chosen, near = None if method is None else typed(method), pairs_in(neighbours)
     if not output.lower().endswith((".html", ".htm")):
         raise InputError(
             f"a report is an HTML page, and {output} does not end in .html: end it so; browsers print to PDF"
@@ -75,9 +76,9 @@ def command(
         raise InputError("a map needs both --map, a GeoJSON file, and --key, the column that names its areas")
     drawn = None if areas is None or key is None else Areas.read(areas, key)
     with open_table(file) as opened:
-        columns, watch = options.keeping(named.found_in(opened), opened, label, key), options.watch(opened)
+        columns, watch = keeping(named.found_in(opened), opened, label, key), terminal.watch(opened)
         estimator = method_for(columns.channel, chosen)
-        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, options.ask, pool, near)
+        shrunken = shrink_table(opened.table, columns, estimator, wanted, named.missing, watch, ask, pool, near)
         with watch("Comparing methods"):
             names = ["mle", columns.channel.conjugate or "npmle-em", "npmle"]
             rivals = {name: CATALOGUE[name] for name in names} | {estimator.name: estimator}
@@ -88,5 +89,5 @@ def command(
         with watch("Writing the report"):
             page = table_page(file, shrunken, scores, label, drawn)
             page.write(output)
-    options.say_missing(shrunken.observations.missing, "kept without answers")
+    say_missing(shrunken.observations.missing, "kept without answers")
     say(f"wrote {output}: open it in a browser")

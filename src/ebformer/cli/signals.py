@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from ebformer.cli import options
+from ebformer.cli import terminal
 from ebformer.cli.saying import say
 from ebformer.plural import counted
 
@@ -60,21 +60,21 @@ def command(
     """
     from ebformer.estimators.catalogue import typed
     from ebformer.report.cells import percent
-    from ebformer.tables.answers import Wanted
     from ebformer.tables.columns import Columns
     from ebformer.tables.duck import DuckTable
     from ebformer.tables.files import check_output, open_table
     from ebformer.tables.signals import EXPECTED, Pairs, find_signals
+    from ebformer.tables.wanted import Wanted
 
     if output is not None:
         check_output(output)
     chosen = typed(method)
     with open_table(file, output or "-") as opened:
         pairs, wanted = Pairs(row, column, count, stratify, expected), Wanted(above=above, fdr=fdr, signals=True)
-        found = find_signals(opened.table, pairs, chosen, wanted, options.watch(opened))
+        found = find_signals(opened.table, pairs, chosen, wanted, terminal.watch(opened))
         picked = found.rows.aggregate("count(*) AS pairs, count_if(selected) AS selected").fetchall()[0]
         answers = replace(opened, table=DuckTable(found.rows), header=found.rows.columns, decimal_commas=())
-        with options.watch(opened)("Writing"):
+        with terminal.watch(opened)("Writing"):
             answers.write(found.rows, output or "-", Columns(count, expected or EXPECTED))
     say(f"{counted(picked[0], 'pair')} of {found.rule.units:,} possible, method {chosen.name}")
     say(f"{counted(picked[1], 'pair')} selected: ratio above {above:g}, {percent(fdr)} of them expected not to be")

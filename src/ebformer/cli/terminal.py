@@ -6,7 +6,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +16,7 @@ from ebformer.report.cells import cell, is_number
 
 if TYPE_CHECKING:
     from ebformer.report.text_table import TextTable
+    from ebformer.tables.files import TableFile
 
 PATIENCE = 2.0
 """Seconds before a progress bar appears."""
@@ -164,3 +165,8 @@ def progress(task: str | Callable[[], str], done: Callable[[], float], total: fl
         timer.cancel()
         timer.join()  # or a bar that starts at this moment would start after it was stopped, and stay
         bar.stop()
+
+
+def watch(file: TableFile) -> Callable[[str], AbstractContextManager[None]]:
+    """What shows a progress bar, as far as DuckDB is with this file, for a task that is named."""
+    return lambda task: progress(task, file.connection.query_progress)

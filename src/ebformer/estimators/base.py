@@ -94,13 +94,16 @@ class Estimator(ABC):
                 f"{self.name} treats all units alike and cannot use unequal {channel.words.knowns}; "
                 + _methods_that_can(channel)
             )
-        if common is None:
-            return replace(self.fit(tally), channel=channel, known=None, tally=tally, parameters=self.parameters)
-        x, known, scale = channel.standard(tally.x, common)
+        rule = self.fit(tally) if common is None else self._fit_in_natural_units(tally, common)
+        return replace(rule, channel=channel, known=common, tally=tally, parameters=self.parameters)
+
+    def _fit_in_natural_units(self, tally: Tally, common: float) -> Rule:
+        """The rule of units of one exposure, number of trials or standard error, scaled back to theirs."""
+        x, known, scale = tally.channel.standard(tally.x, common)
         if known == common:
-            return replace(self.fit(tally), channel=channel, known=common, tally=tally, parameters=self.parameters)
-        rule = self.in_units(scale).fit(Tally(x, tally.multiplicity, known, channel=channel))
-        return replace(replace(rule, channel=channel).rescaled(scale, common), tally=tally, parameters=self.parameters)
+            return self.fit(tally)
+        rule = self.in_units(scale).fit(Tally(x, tally.multiplicity, known, channel=tally.channel))
+        return replace(rule, channel=tally.channel).rescaled(scale, common)
 
 
 def _check_decades(tally: Tally) -> None:

@@ -170,7 +170,7 @@ class PriorformerNetwork:
         self,
         likelihood: Likelihood,
         share: Array,
-        start: Array,
+        own: Array,
         precision: Array,
         track: Array,
         static: Array,
@@ -180,20 +180,20 @@ class PriorformerNetwork:
         if len(likelihood.pieces) > 1:
             return None
         matrix, blocks = likelihood.pieces[0][2], [block.compiled for block in self.blocks]
-        return kernels.all_blocks(blocks, matrix, share, start, precision, track, static, LOWEST_LOG_WEIGHT, log_n)
+        return kernels.all_blocks(blocks, matrix, share, own, precision, track, static, LOWEST_LOG_WEIGHT, log_n)
 
     def answers_in_numpy(
         self,
         likelihood: Likelihood,
         share: Array,
-        start: Array,
+        own: Array,
         precision: Array,
         track: Array,
         static: Array,
         log_n: float,
     ) -> Iterator[Array]:
         """The blocks one after another, as they are defined."""
-        own, cells = start, static.shape[1]
+        cells = static.shape[1]
         h: Array = np.zeros((cells, self.weights.config.width), dtype=self.dtype)
         for block, em in zip(self.blocks, track, strict=True):
             both = np.stack([own, em])

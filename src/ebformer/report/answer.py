@@ -14,14 +14,14 @@ from ebformer.plural import counted
 from ebformer.report.cells import cell, percent, sentence
 from ebformer.report.rows import Units, seen
 from ebformer.selection import Side
-from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.remarks import about_covariates, about_null
 from ebformer.tables.shrink import Shrunken
+from ebformer.tables.wanted import Wanted
 
 SURE = 0.95
 """A probability that counts as sure where one was asked for."""
-SIDES: dict[str, Side] = {"p_above": "above", "p_below": "below"}
+BEYOND: dict[str, Side] = {"p_above": "above", "p_below": "below"}
 """The probabilities of being beyond a bar, and on which side of it."""
 
 
@@ -102,7 +102,7 @@ class Answer:
         if (listed := self.column("selected")) is not None:
             k = self.count(listed > 0)
             return f"{_many(k)} of {counted(self.n, 'unit')} {_are(k)} selected"
-        for name, side in SIDES.items():
+        for name, side in BEYOND.items():
             if (p := self.column(name)) is not None:
                 bar = cell(self.settled.bars[side].number)
                 k = self.count(p >= SURE)
@@ -139,7 +139,7 @@ class Answer:
     def _what_was_asked(self) -> list[str]:
         told, words = [], self.columns.channel.words
         wanted = self.settled
-        for name, side in SIDES.items():
+        for name, side in BEYOND.items():
             if (p := self.column(name)) is not None:
                 told.append(
                     f"Of {counted(self.count(p >= SURE), 'unit')} it is at least {percent(SURE)} sure that the "

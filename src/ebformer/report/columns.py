@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ebformer.report.answer import SIDES
+from ebformer.report.answer import BEYOND
 from ebformer.report.cells import percent
 from ebformer.report.rows import Column, Reader, Units, number, of_numbers, of_texts
 from ebformer.report.svg import decimals
@@ -64,7 +64,7 @@ def headings(reader: Reader, units: Units, with_others: bool) -> list[Heading]:
     if "predicted_still" in answers:
         still = of_numbers("predicted_still", answers["predicted_still"], next_x)
         found.append(Heading("next, no drift", [still], "number", f"the same if no {words.theta} moved"))
-    titles = {name: f"P({side} {wanted.bars[side].number:.4g})" for name, side in SIDES.items() if name in answers}
+    titles = {name: f"P({side} {wanted.bars[side].number:.4g})" for name, side in BEYOND.items() if name in answers}
     titles |= {"lfsr": "false sign", "expected_rank": "rank", "p_top": f"P(top {wanted.top})", "grade": "grade"}
     hints = {
         "lfsr": f"the probability that the {words.theta} is not on the side on which it seems to be",

@@ -20,7 +20,7 @@ from ebformer.tables.columns import Columns, Role, about_booleans
 from ebformer.tables.entries import MISSING_GROUPS, MISSING_NUMBERS, Offender, about_thousands
 from ebformer.tables.keys import common_future, keys, more_keys, totals
 from ebformer.tables.names import Names
-from ebformer.tables.observations import COUNTED, Contents, Distinct
+from ebformer.tables.source import COUNTED, Contents, Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
 NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(.*\)|DOUBLE|FLOAT|\"NULL\""

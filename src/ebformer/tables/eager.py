@@ -16,7 +16,7 @@ from ebformer.tables.columns import Columns, Role, about_booleans
 from ebformer.tables.entries import MISSING_GROUPS, Offender, means_missing
 from ebformer.tables.keys import keys, more_keys
 from ebformer.tables.names import Names
-from ebformer.tables.observations import Contents, Distinct
+from ebformer.tables.source import Contents, Distinct
 
 WITHOUT_ARRAYS = (nw.Decimal, nw.Int128, nw.UInt128)
 """Kinds of numbers that numpy has no arrays of."""

@@ -12,7 +12,8 @@ from ebformer.covariates import cross_fit
 from ebformer.expectation import Expectation
 from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.entries import means_missing
-from ebformer.tables.observations import Contents, Source, observe
+from ebformer.tables.observations import observe
+from ebformer.tables.source import Contents, Source
 
 COLUMN, UNSEEN = "ebformer_expected", "ebformer_unseen"
 """What the columns are called while answers are found; they become answers and notes then, and leave the table."""

@@ -22,9 +22,10 @@ from ebformer.plural import counted
 from ebformer.point_null import pointed
 from ebformer.rule import Rule
 from ebformer.saved import write_json
-from ebformer.tables.answers import EXPECTED, Answer, Asked, Wanted, asked_for
+from ebformer.tables.answers import EXPECTED, Answer, Asked, asked_for
 from ebformer.tables.columns import Columns, Missing, first_few
 from ebformer.tables.observations import Observations, observe, units_of
+from ebformer.tables.wanted import Wanted
 from ebformer.tally import Tally, added_up
 
 if TYPE_CHECKING:
@@ -238,9 +239,9 @@ class Fit:
     def apply(self, frame: Any, *, strict: bool = False, **wanted: Any) -> Any:
         """The rows of a table with answers, as `shrink` gives them; nothing is fitted again.
 
-        What is `wanted` are `shrink`'s interval, future, top and above. No row is refused: the column `note` says why
-        one has no answer, that its group was not fitted and the prior of all groups answered, or that it is far beyond
-        what was. `strict` refuses the first two.
+        `wanted` are the questions of `shrink`, such as interval, future, top and above. No row is refused: the column
+        `note` says why one has no answer, that its group was not fitted and the prior of all groups answered, or that
+        it is far beyond what was. `strict` refuses the first two.
         """
         from ebformer.tables.frames import source_of
         from ebformer.tables.shrink import shrink_table

@@ -23,16 +23,17 @@ from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import method_for
 from ebformer.expectation import Covariates
 from ebformer.regression import Kind
-from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns, Missing
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.eager import EagerTable
 from ebformer.tables.expected import with_expected
 from ebformer.tables.fit import Fit
 from ebformer.tables.learning import fit_table
-from ebformer.tables.observations import Source, observe, units_of
+from ebformer.tables.observations import observe, units_of
 from ebformer.tables.shrink import Shrunken, shrink_table
+from ebformer.tables.source import Source
 from ebformer.tables.spark import SparkTable
+from ebformer.tables.wanted import Wanted
 from ebformer.tally import Tally, known_numbers, observed
 
 Frame = TypeVar("Frame")

@@ -18,7 +18,7 @@ from ebformer.looks import Looks
 from ebformer.plural import counted
 from ebformer.tables.columns import Columns
 from ebformer.tables.names import Names
-from ebformer.tables.observations import Source
+from ebformer.tables.source import Source
 
 HISTORY = "ebformer_history"
 """The column that numbers histories while a table is answered."""

@@ -32,7 +32,7 @@ def fit_table(
 ) -> Fit:
     """Fit every group by itself, or all with priors around a common one; groups with the same tally share one rule.
 
-    Observations are binned for the fit where there are more than `FIT_LIMIT`. `neighbours` are pairs of groups. The fit
+    Observations are binned for the fit where there are many (`coarsened`). `neighbours` are pairs of groups. The fit
     keeps the columns as they were `named`, with the unit whose rows were added up, so that it adds up new rows too.
     With an `expectation` that moves priors, rules are of deviations from what the observations say to expect.
     """
@@ -40,7 +40,7 @@ def fit_table(
         raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
     # What is to be predicted, and from what, is asked anew of each table.
     columns = replace(named or observations.columns, future=None, history=None, expected=None, unseen=None)
-    columns = replace(columns, added_up=None, carried=())
+    columns = replace(columns, look=None, added_up=None, carried=())
     if expectation is not None and columns.channel.deviation is None:
         if pool or neighbours is not None:
             raise InputError("proportions with covariates are not pooled: name the group as a covariate instead")

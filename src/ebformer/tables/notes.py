@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ebformer.prior import Prior
 from ebformer.tables.fit import Fit
-from ebformer.tables.observations import Distinct, Observations
+from ebformer.tables.observations import Observations
+from ebformer.tables.source import Distinct
 
 NOTE = "note"
 """What the column is called."""

@@ -14,10 +14,11 @@ from ebformer.estimators.catalogue import default_method
 from ebformer.point_null import evidence, pointed
 from ebformer.prior import ConjugatePrior, Prior
 from ebformer.rule import Rule
-from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import TOLD, Columns, first_few
 from ebformer.tables.fit import Fit
-from ebformer.tables.observations import COUNTED, Observations, Source
+from ebformer.tables.observations import Observations
+from ebformer.tables.source import COUNTED, Source
+from ebformer.tables.wanted import Wanted
 from ebformer.tally import Tally
 
 NAMES = re.compile(

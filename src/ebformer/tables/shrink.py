@@ -15,7 +15,6 @@ from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.plural import counted
-from ebformer.tables.answers import Wanted
 from ebformer.tables.checking import Checks, check_fit, departures, verdict
 from ebformer.tables.columns import ERRORS, Columns, Missing, check_nothing_overwritten
 from ebformer.tables.expected import with_expected
@@ -23,8 +22,10 @@ from ebformer.tables.fit import Fit
 from ebformer.tables.histories import Histories, last_looks
 from ebformer.tables.learning import fit_table
 from ebformer.tables.notes import NOTE, unanswered, with_notes
-from ebformer.tables.observations import Observations, Source, check_rows, observe, units_of
+from ebformer.tables.observations import Observations, check_rows, observe, units_of
 from ebformer.tables.remarks import about_bins, about_drift, about_no_room, about_null, about_repeats, remarks
+from ebformer.tables.source import Source
+from ebformer.tables.wanted import Wanted
 
 MANY_GROUPS = 50
 """More groups than this, each with fewer than two rows, are hardly meant."""
@@ -125,8 +126,8 @@ def shrink_table(
     with watch(_estimating(observations) if saved is None else "Answering"):
         if isinstance(method, Fit):
             fit = method
-        else:  # which scores one look at a time
-            fit = fit_table(observations, method, pool, neighbours, replace(columns, look=None), expectation)
+        else:
+            fit = fit_table(observations, method, pool, neighbours, columns, expectation)
         _check_answerable(fit, observations, missing, learnt_here=saved is None)
         check_nothing_overwritten(fit.new_columns(wanted) + [NOTE] * (missing == "explain"), source.names)
         checks = check_fit(fit, observations, np.random.default_rng(0)) if saved is None else []

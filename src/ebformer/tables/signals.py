@@ -20,7 +20,6 @@ from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import find
 from ebformer.margins import empty_cells
 from ebformer.rule import Rule
-from ebformer.tables.answers import Wanted
 from ebformer.tables.columns import Columns
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.files import complaints_about
@@ -29,6 +28,7 @@ from ebformer.tables.names import Names
 from ebformer.tables.observations import observe
 from ebformer.tables.shrink import shrink_table
 from ebformer.tables.sql import quoted
+from ebformer.tables.wanted import Wanted
 from ebformer.tally import Tally
 
 METHOD = "gamma-mixture"

@@ -17,7 +17,7 @@ from ebformer.tables.columns import Columns, Role
 from ebformer.tables.entries import MISSING_GROUPS, Offender
 from ebformer.tables.keys import common_future, keys, more_keys, totals
 from ebformer.tables.names import Names
-from ebformer.tables.observations import Contents, Distinct
+from ebformer.tables.source import Contents, Distinct
 from ebformer.tables.sql import Sql, quoted, unless_missing
 
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")

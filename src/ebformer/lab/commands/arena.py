@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ebformer.atomic import write_text
-from ebformer.cli.options import comma_separated, whole_numbers
 from ebformer.cli.resumable import goes_on_from, resumable
 from ebformer.cli.terminal import show
+from ebformer.cli.typed import comma_separated, comma_separated_numbers
 from ebformer.errors import InputError
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def command(
         raise InputError(f"the challenger {challenger} does not play: choose among {', '.join(chosen)}")
     if published is not None and tallies is None:
         raise InputError(f"{published} holds regrets on given tallies, but new ones would be drawn: add --tallies FILE")
-    numbers = whole_numbers("n", "128,512,2048" if sizes is None else sizes)
+    numbers = comma_separated_numbers("n", "128,512,2048" if sizes is None else sizes)
     trials: Sequence[Trial]
     trials = (
         draw_trials(drawn_from, numbers, priors, 1 if repeats is None else repeats, seed)
@@ -202,7 +202,7 @@ def _league(
     from ebformer.lab.league.table import tables
     from ebformer.lab.league.trials import SIZES, TALLIES
 
-    numbers = list(SIZES) if sizes is None else whole_numbers("n", sizes)
+    numbers = list(SIZES) if sizes is None else comma_separated_numbers("n", sizes)
     names = None if estimators is None else comma_separated(estimators)
     with resumable(goes_on_from(output)), _backend(cluster):
         tables_per_cell = TALLIES if repeats is None else repeats

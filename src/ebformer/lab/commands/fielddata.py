@@ -13,8 +13,8 @@ import click
 import numpy as np
 
 from ebformer.atomic import write_text
-from ebformer.cli.options import check_picture, comma_separated
 from ebformer.cli.terminal import progress, show
+from ebformer.cli.typed import check_picture, comma_separated
 from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.lab.arena.losses import Loss
@@ -106,16 +106,8 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
         if published is not None:
             theirs = read_published(published, (one.key for one in holdouts), published_errors(errors))
         if with_drift:
-            moved: list[Moved] = []
-            with progress("Moving", lambda: len(moved) / len(methods), len(holdouts)):
-                for one in moving(holdouts, methods):
-                    moved.append(one)
-            scores = [
-                loss._replace(estimator=f"{loss.estimator}, {kind}")
-                for one in moved
-                for kind, loss in one.kinds.items()
-            ]
-            printed = drift_tables(moved)
+            moved = run_moving(holdouts, methods)
+            scores, printed = [loss for one in moved for loss in one.losses], drift_tables(moved)
         else:
             scores = run(holdouts, methods, jobs)
             printed = score_tables(scores, errors, splits)
@@ -320,6 +312,15 @@ def run(holdouts: Sequence[Holdout], methods: Mapping[str, Estimator], jobs: int
         for batch in evaluate(holdouts, methods, min(jobs, len(holdouts))):
             scores += batch
     return scores
+
+
+def run_moving(holdouts: Sequence[Holdout], methods: Mapping[str, Estimator]) -> list[Moved]:
+    """The same with rates that move."""
+    moved: list[Moved] = []
+    with progress("Moving", lambda: len(moved) / len(methods), len(holdouts)):
+        for one in moving(holdouts, methods):
+            moved.append(one)
+    return moved
 
 
 def chosen(names: str | None) -> dict[str, Estimator]:

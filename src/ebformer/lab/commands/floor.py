@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from ebformer.cli.options import comma_separated, whole_numbers
 from ebformer.cli.resumable import goes_on_from, resumable
 from ebformer.cli.terminal import show
+from ebformer.cli.typed import comma_separated, comma_separated_numbers
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -66,7 +66,7 @@ def command(
 
     if page is not None:
         check_folder(str(page))
-    numbers = whole_numbers("n", sizes)
+    numbers = comma_separated_numbers("n", sizes)
     methods = [typed(name) for name in comma_separated(beside)] if beside else []
     names = list(WORLDS) if worlds == "all" else comma_separated(worlds)
     with resumable(goes_on_from(output)):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ebformer.atomic import write_text
-from ebformer.cli.options import comma_separated
 from ebformer.cli.resumable import resumable
 from ebformer.cli.terminal import progress, show
+from ebformer.cli.typed import comma_separated
 from ebformer.errors import InputError
 
 if TYPE_CHECKING:

@@ -33,6 +33,11 @@ class Moved(NamedTuple):
     learnt: Drift
     count_rmse: float
 
+    @property
+    def losses(self) -> list[Loss]:
+        """The scores, of an estimator with each kind of drift."""
+        return [loss._replace(estimator=f"{loss.estimator}, {kind}") for kind, loss in self.kinds.items()]
+
 
 def looks_of(holdout: Holdout) -> Looks:
     """The pairs of a holdout."""
