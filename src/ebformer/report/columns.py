@@ -37,7 +37,8 @@ def headings(reader: Reader, units: Units, with_others: bool) -> list[Heading]:
     words, level = columns.channel.words, percent(wanted.level)
     known, group = columns.role("known"), columns.group
     found = [Heading(reader.label or "unit", [Column(reader.label or "unit", units.names, False)], "label")]
-    theta = f"{{:.{decimals(units.estimate)}f}}".format
+    shown = [units.estimate, *(answers[end] for end in ("lower", "upper") if end in answers)]
+    theta = f"{{:.{decimals(np.concatenate(shown))}f}}".format  # estimates alone may all be next to 0
     alone = f"the {words.theta} by its own {words.x} alone"
     whole = bool(np.all(units.raw[np.isfinite(units.raw)] % 1 == 0))
     found.append(Heading("raw", [of_numbers("raw", units.raw, number if whole else theta)], "number", alone))

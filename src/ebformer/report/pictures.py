@@ -150,7 +150,7 @@ def lines(
     numbers = numbers[np.isfinite(numbers)]
     scale = Scale.of(numbers, bulk=[entry.value for entry in entries], floor=0.0 if numbers.min() >= 0 else None)
     names = [shortened(entry.name, 24) for entry in entries]
-    written = f"{{:.{decimals(np.array([entry.value for entry in entries]))}f}}"
+    written = f"{{:.{decimals(np.array([[entry.value, entry.low, entry.high] for entry in entries]))}f}}"
     texts = [written.format(entry.value) for entry in entries]
     left, right = 10 + LETTER * max(map(len, names)), 10 + LETTER * max(map(len, texts))
     across, top = scale.at(left, WIDTH - right - 6), 30.0
