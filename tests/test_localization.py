@@ -81,6 +81,11 @@ def test_far_from_all_others_bounds_are_thetas_and_wider_for_a_higher_level(coun
     assert lower[2] <= eb.estimator("npmle")(tally)(x) <= upper[2]
 
 
+def test_effects_as_far_apart_as_numbers_get_have_bounds() -> None:
+    found = posterior_mean_bounds(eb.Tally.of([1e50, 1e50, -1e50], se=1.0), [1e50, -1e50])
+    assert (found.lower <= found.upper).all()
+
+
 def test_counts_that_no_prior_explains_are_named() -> None:
     with pytest.raises(InputError, match="no prior explains these counts"):
         posterior_mean_bounds(eb.Tally([5], [1000]), 5)

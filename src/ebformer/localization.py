@@ -96,7 +96,7 @@ def _bounds(tally: Tally, x: float, known: float, level: float) -> tuple[float, 
     ends = []
     for sign in (1.0, -1.0):
         done = linprog(
-            sign * p / size * ((theta - centre) / scale),
+            sign * p / size * (np.where(p > 0, theta - centre, 0.0) / scale),
             A_ub=rows / size,
             b_ub=np.zeros(len(rows)),
             A_eq=(p / size)[None],
