@@ -246,6 +246,13 @@ def test_offenders_are_named() -> None:
         rule.predict(3, earlier=[(2, 1.0)])
 
 
+@pytest.mark.parametrize("earlier", [(2, 1.0), [2], [([1, 2, 3], 1.0)], [("two", 1.0)], [([1, 2],)]])
+def test_earlier_looks_that_are_none_are_refused(earlier) -> None:
+    rule = eb.estimator("gamma")(eb.Tally.of([0, 3, 1, 8]))
+    with pytest.raises(eb.InputError, match="earlier is no list of looks"):
+        rule.posterior([3, 1], drift=eb.Drift.typical(), earlier=earlier)
+
+
 def test_precise_looks_are_not_rounded_to_coarse_cells() -> None:
     """Where nothing moves, two looks are one of twice the exposure, also among counts of hundreds to millions."""
     prior, x = eb.GammaPrior(0.8, 1e-6), np.array([300.0, 20_000.0, 1_000_000.0, 4_000_000.0])

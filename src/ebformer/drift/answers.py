@@ -15,6 +15,7 @@ from ebformer.binning import distinct_rows
 from ebformer.channels.base import Channel
 from ebformer.distributions import DiscretePosterior, Floats, GridPosterior, Posterior, Predictive
 from ebformer.drift.cells import gathered, on_atoms
+from ebformer.errors import InputError
 from ebformer.levels import first_reaching, tails
 from ebformer.prior import AnyPrior, GridPrior, Prior
 
@@ -42,7 +43,7 @@ def posterior(
     at, about = observations(channel, x, known)
     grid = on_atoms(admitted(prior, channel), channel, float(channel.noise(about).min(initial=np.inf)))
     forward = _forward(drift, grid, channel)
-    looks = [(_each(look, at.shape), None if then is None else _each(then, at.shape)) for look, then in earlier]
+    looks = _looks(earlier, at.shape)
     weights = np.empty((at.size, len(grid)))
     for some in in_cache(at.size, len(grid)):
         told = np.ones_like(weights[some])
@@ -55,9 +56,19 @@ def posterior(
     return DiscretePosterior(grid.atoms, weights)
 
 
-def _each(numbers: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    """One number per unit, in a row."""
-    return np.broadcast_to(np.asarray(numbers, dtype=np.float64), shape).ravel()
+def _looks(earlier: Earlier, shape: tuple[int, ...]) -> list[tuple[Floats, Floats | None]]:
+    """Earlier looks as one number per unit, in a row."""
+
+    def each(numbers: ArrayLike) -> Floats:
+        return np.broadcast_to(np.asarray(numbers, dtype=np.float64), shape).ravel()
+
+    try:
+        return [(each(look), None if then is None else each(then)) for look, then in earlier]
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "earlier is no list of looks: give pairs (observations, what is known), the oldest first, with a number "
+            "for every unit, NaN where there was no look"
+        ) from error
 
 
 def _seen(told: Floats, prior: Prior, x: Floats, known: Floats | None, channel: Channel) -> Floats:
