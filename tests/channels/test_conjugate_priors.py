@@ -376,3 +376,14 @@ def test_long_sums_and_integrals_agree_whatever_the_parameters() -> None:
     x, a, b, m = x[below], a[below], b[below], m[below]
     summed = np.exp(beta_binomial_log_pmf(x, a, b, m)) * beta_prior._relative_tail(x, a, b, m)
     np.testing.assert_allclose(beta_prior.beta_exceeds(x + 1.0, m - x, a, b), summed, rtol=1e-9, atol=1e-12)
+
+
+def test_sums_without_an_end_in_sight_agree_with_those_of_the_other_side(monkeypatch) -> None:
+    rng, n = np.random.default_rng(1), 300
+    m = np.floor(10 ** rng.uniform(4.5, 6.0, n))
+    x = m - np.floor(rng.uniform(1.0, 200.0, n))
+    a, b = 10 ** rng.uniform(-1.0, 6.0, n), 10 ** rng.uniform(-4.0, 1.0, n)
+    assert np.isnan(beta_prior._relative_tail(x, a, b, m)).sum() > n / 4
+    found = beta_prior.beta_binomial_cdf(x, a, b, m)
+    monkeypatch.setattr(beta_prior, "ENOUGH", 10**6)
+    np.testing.assert_allclose(beta_prior.beta_binomial_cdf(x, a, b, m), found, rtol=1e-10, atol=0)

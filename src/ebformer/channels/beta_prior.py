@@ -21,6 +21,8 @@ NEGLIGIBLE = 1e-18
 """Terms of a sum end where they are this small beside the sum."""
 MOST_TERMS = 2**16
 """So many terms of all sums are computed at a time."""
+ENOUGH = 2**14
+"""After so many terms a sum that has no end in sight is taken from the other side."""
 LONG = 200
 """Sums of more terms than this on either side are integrals instead."""
 LEAST_QUANTILE = 1e-300
@@ -206,16 +208,23 @@ def beta_binomial_cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, m: ArrayLike) ->
     if long.any():
         tail = np.array(tail)
         tail[long] = beta_exceeds(start[long] + 1.0, m[long] - start[long], a[long], b[long])
+    if (slow := np.isnan(tail)).any():  # the other side has few terms, and leaves enough to keep the digits of 1
+        rest, c, d, n = (number[slow] for number in (m - start - 1.0, b, a, m))
+        tail = np.array(tail)
+        tail[slow] = 1.0 - np.exp(beta_binomial_log_pmf(rest, c, d, n)) * _relative_tail(rest, c, d, n)
     below = np.where(upper, 1.0 - tail, tail)
     return np.where(x < 0, 0.0, np.where(x >= m, 1.0, np.clip(below, 0.0, 1.0)))
 
 
 def _relative_tail(x: Floats, a: Floats, b: Floats, m: Floats) -> Floats:
-    """sum of f(j) / f(x) over j <= x, f beta-binomial: products of f(j - 1) / f(j), many at a time."""
+    """sum of f(j) / f(x) over j <= x, f beta-binomial: products of f(j - 1) / f(j), many at a time.
+
+    NaN where terms fall so slowly that ENOUGH of them are no end of it.
+    """
     shape, k, a, b, m = x.shape, x.flatten(), a.ravel(), b.ravel(), m.ravel()
     term, total = np.ones(k.size), np.ones(k.size)
-    active = np.flatnonzero(k > 0)
-    while active.size:
+    active, summed = np.flatnonzero(k > 0), 0
+    while active.size and summed < ENOUGH:
         width = max(16, min(MOST_TERMS // active.size, int(k[active].max())))
         down, ka, kb, km = k[active, None] - np.arange(width), a[active, None], b[active, None], m[active, None]
         j = np.maximum(down, 1.0)
@@ -223,7 +232,8 @@ def _relative_tail(x: Floats, a: Floats, b: Floats, m: Floats) -> Floats:
         terms = term[active, None] * np.cumprod(ratio, axis=1)
         total[active] += terms.sum(axis=1)
         term[active], k[active] = terms[:, -1], k[active] - width
-        active = active[(k[active] > 0) & (term[active] > NEGLIGIBLE * total[active])]
+        active, summed = active[(k[active] > 0) & (term[active] > NEGLIGIBLE * total[active])], summed + width
+    total[active] = np.nan
     return total.reshape(shape)
 
 

@@ -18,9 +18,9 @@ from ebformer.estimators.base import Estimator
 from ebformer.rule import BayesRule, Convergence
 from ebformer.tally import Tally
 
-DEPTH = 19.0
-"""Parameters whose log posterior density lies this far below the highest are left out: 6e-9 of the mass."""
-STEP = 0.6
+DEPTH = 15.0
+"""Parameters whose log posterior density lies this far below the highest are left out: 3e-7 of the mass."""
+STEP = 0.75
 """Standard deviations between the places of a row, which is narrower at its top than below where units are few."""
 ROUNDED = 0.01
 """The highest row is a multiple of it away from the scale, so that the last digits of what is known move no row."""
@@ -69,7 +69,7 @@ def hyperposterior(tally: Tally) -> tuple[MixedPrior, Convergence]:
     """The conjugate priors on a grid that follows their posterior, and its weights.
 
     The grid has a row of places for each log spread, in steps of STEP of the row's standard deviation, and rows in
-    steps of the log spread's. Sums over such grids are integrals to 1e-8, as all that is summed is smooth.
+    steps of the log spread's. Sums over such grids are integrals to 1e-7, as all that is summed is smooth.
 
     >>> prior, _ = hyperposterior(Tally.of([1, 4, 2]))
     >>> round(float(prior.weights.sum()), 9)
