@@ -54,7 +54,7 @@ _missing = click.option(
     type=click.Choice(["error", "keep"]),
     default="error",
     show_default=True,
-    help="Rows with a missing entry: stop with an error, or keep them without answers.",
+    help="Rows with a missing entry: stop with an error, or go on and leave them without answers.",
 )
 
 _kinds = [
