@@ -29,7 +29,7 @@ RARE = 1e-3
 """Betas of less weight are left out."""
 NARROW = 1.0 / 64.0
 """Doubt about the deviation that all units share counts for nothing where it is less."""
-FIT_LIMIT = 10_000
+MOST_TELLING = 10_000
 """So many distinct observations are enough to learn these weights from, if they are those that tell most."""
 
 
@@ -141,15 +141,15 @@ def prior_around(
 def _telling(
     channel: Channel, x: Floats, known: Floats, expected: Floats, units: Floats
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Which observations to learn from, at most `FIT_LIMIT` or so, and how many units each of them stands for.
+    """Which observations to learn from, at most `MOST_TELLING` or so, and how many units each of them stands for.
 
     The chance of an observation grows with what its units tell, which is next to nothing where nothing was expected and
     nothing seen.
     """
+    if x.size <= MOST_TELLING:
+        return np.arange(x.size), units
     mean = channel.mean(expected, known)
     told = units * (channel.variance(expected, known) + np.abs(x - mean))
-    chance, most = np.minimum(told * (FIT_LIMIT / told.sum()), 1.0), FIT_LIMIT
-    if x.size <= most:
-        return np.arange(x.size), units
+    chance = np.minimum(told * (MOST_TELLING / told.sum()), 1.0)
     at = np.flatnonzero(np.random.default_rng(0).random(x.size) < chance)
     return at, units[at] / chance[at]

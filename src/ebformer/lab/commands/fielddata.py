@@ -27,6 +27,9 @@ from ebformer.lab.figures.fielddata_tables import against_tables, drift_tables, 
 from ebformer.tables.files import check_apart, check_folder
 
 FILES = click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+DATA_DIR = click.option(
+    "--data-dir", type=click.Path(path_type=Path), help="Folder of the data files.  [default: $EBFORMER_DATA]"
+)
 
 
 def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) -> Callable[..., None]:
@@ -36,11 +39,6 @@ def scoring_options(load: Callable[..., list[Holdout]], splits: bool = False) ->
     """
 
     @click.option("--estimators", metavar="NAMES", help="Methods, comma-separated.  [default: all but minimax]")
-    @click.option(
-        "--data-dir",
-        type=click.Path(path_type=Path),
-        help="Folder of the data files.  [default: $EBFORMER_DATA]",
-    )
     @click.option(
         "--error",
         type=click.Choice(ERRORS),
@@ -145,6 +143,7 @@ def command() -> None:
 
 @command.command()
 @scoring_options
+@DATA_DIR
 @FILES
 @click.option(
     "--position", multiple=True, type=click.Choice(list(hockey.POSITIONS)), help="Repeatable.  [default: each]"
@@ -170,6 +169,7 @@ def nhl(
 
 @command.command()
 @scoring_options
+@DATA_DIR
 @FILES
 @click.option("--role", multiple=True, type=click.Choice(baseball.ROLES), help="Repeatable.  [default: each]")
 @click.option("--triples/--no-triples", default=True, help="Whether a triple is a hit (not in the paper's pitchers).")
@@ -193,6 +193,7 @@ def mlb(
 
 @command.command(name="books")
 @scoring_options
+@DATA_DIR
 @FILES
 def of_books(files: Sequence[Path], data_dir: Path | None) -> list[Holdout]:
     """Books: the words of the opening predict the rest.
@@ -210,6 +211,7 @@ def of_books(files: Sequence[Path], data_dir: Path | None) -> list[Holdout]:
 
 @command.command(name="classic")
 @partial(scoring_options, splits=True)
+@DATA_DIR
 @click.argument("dataset")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the thinnings.")
 def of_classic(dataset: str, data_dir: Path | None, seed: int) -> list[Holdout]:
@@ -237,7 +239,6 @@ def of_classic(dataset: str, data_dir: Path | None, seed: int) -> list[Holdout]:
 @click.option("--exposure-after", metavar="COLUMN", help="Exposures of the counts to predict, where they differ.")
 def of_table(
     file: Path,
-    data_dir: Path | None,
     before: str,
     after: str,
     ratio: float,
@@ -259,6 +260,7 @@ def of_table(
 
 @command.command(name="all")
 @scoring_options
+@DATA_DIR
 @click.option("--exposure", is_flag=True, help="Hockey and baseball once more with games and plate appearances known.")
 def everything(data_dir: Path | None, exposure: bool) -> list[Holdout]:
     """All of hockey, baseball and books, as in section 6 of the paper.
