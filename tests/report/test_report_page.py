@@ -95,7 +95,7 @@ def test_the_console_is_silent_and_nothing_is_fetched(page, maps, opened, browse
 
 def test_hostile_names_and_values_are_shown_and_run_nothing(maps, opened):
     browser = opened(maps)
-    assert "1000" in browser.title  # the unit of the rates, not what the name of a column wanted
+    assert "1,000" in browser.title  # the unit of the rates, not what the name of a column wanted
     assert browser.title != "1"
     assert shown(browser, 1)[0].startswith(HOSTILE)
     assert browser.execute_script("return typeof window.x") == "undefined"
