@@ -261,7 +261,7 @@ def test_dark_mode_turns_the_ink_of_page_and_pictures_light(page, opened, browse
     assert dark[2] < 40
 
 
-def test_a_phone_needs_no_sideways_scrolling_and_keeps_names_in_view(page, opened, browser):
+def test_a_phone_needs_no_sideways_scrolling_and_keeps_names_and_estimates_in_view(page, maps, opened, browser):
     phone = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
     try:
@@ -274,6 +274,12 @@ def test_a_phone_needs_no_sideways_scrolling_and_keeps_names_in_view(page, opene
           const label = box(document.querySelector("tbody tr[data-unit] th"));
           return [head.left - frame.left, head.top - frame.top, label.left - frame.left];""")
         assert moved == pytest.approx([1, 1, 1], abs=1.5)
+        opened(maps)  # whose names are long
+        assert (
+            browser.execute_script("""
+          return document.querySelector("tbody tr[data-unit] td.answer").getBoundingClientRect().right;""")
+            <= 390
+        )
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

@@ -59,7 +59,6 @@ def command(
       ebformer signals districts.csv --row district --column cause --count deaths --expected expected -o smr.csv
     """
     from ebformer.estimators.catalogue import typed
-    from ebformer.report.cells import percent
     from ebformer.tables.columns import Columns
     from ebformer.tables.duck import DuckTable
     from ebformer.tables.files import check_output, open_table
@@ -77,6 +76,6 @@ def command(
         with terminal.watch(opened)("Writing"):
             answers.write(found.rows, output or "-", Columns(count, expected or EXPECTED))
     say(f"{counted(picked[0], 'pair')} of {found.rule.units:,} possible, method {chosen.name}")
-    say(f"{counted(picked[1], 'pair')} selected: ratio above {above:g}, {percent(fdr)} of them expected not to be")
+    say(f"{counted(picked[1], 'pair')} selected: ratio above {above:g}, {100 * fdr:.10g} % of them expected not to be")
     say(f"prior: {found.rule.prior}")
     say(f"model check: {found.check.sentence}")
