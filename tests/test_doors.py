@@ -68,6 +68,12 @@ def test_another_keyword_is_refused_with_the_right_one() -> None:
         eb.estimator("normal")(eb.Tally.of([0.3, 4.0], se=1.0)).predict(0.0)
 
 
+@pytest.mark.parametrize("word", ["interval", "future", "top", "above"])
+def test_estimates_of_arrays_say_who_answers_more(word: str) -> None:
+    with pytest.raises(eb.InputError, match=f"for {word} give a table to eb.shrink"):
+        eb.estimate([1, 2], trials=4, **{word: 1})
+
+
 @pytest.mark.parametrize("name", catalogue.CATALOGUE)
 def test_a_method_serves_a_channel_or_names_one_that_does(name: str) -> None:
     method = eb.estimator(name)

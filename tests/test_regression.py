@@ -91,6 +91,27 @@ def test_a_line_finds_the_coefficients_of_a_linear_world() -> None:
     assert found.effects[0][1] - found.effects[0][0] == pytest.approx(0.8, abs=0.03)
 
 
+@pytest.mark.parametrize("kind", ["trees", "linear"])
+@pytest.mark.parametrize("loss", ["poisson", "logistic"])
+@pytest.mark.parametrize("rate", [0.1, 1e-3, 1e-6])
+def test_covariates_tell_as_much_of_rare_events_as_of_common_ones(loss, kind, rate) -> None:
+    rng = np.random.default_rng(5)
+    z, times = rng.normal(size=(1000, 1)), 100 / rate  # a hundred events per unit, seen so much the longer
+    y = rng.poisson(100 * np.exp(0.5 * z[:, 0])) / times
+    found = train(kind, loss, np.minimum(y, 1.0), np.full(y.size, times), z, [0])
+    low, high = found.eta(np.array([[-1.0], [1.0]]))
+    assert high - low == pytest.approx(1.0, abs=0.15 if rate < 0.1 else 0.3)
+
+
+@pytest.mark.parametrize("kind", ["trees", "linear"])
+def test_the_unit_of_exposure_changes_no_regression(kind) -> None:
+    z, y = covariates(), outcome(covariates())
+    hours, years = (
+        train(kind, "poisson", y * unit, np.full(y.size, 1 / unit), z, CATEGORIES) for unit in (1.0, 2.0**30)
+    )
+    np.testing.assert_allclose(years.eta(z), hours.eta(z) + 30 * np.log(2.0), rtol=1e-12)
+
+
 @pytest.mark.parametrize("broken", [{"left": [5]}, {"roots": [3]}, {"feature": []}, {"category_set": [2]}])
 def test_trees_that_lead_nowhere_are_refused(broken) -> None:
     leaf = Forest(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -45,6 +46,15 @@ def test_whatever_is_typed_is_quoted_on_lines_that_a_terminal_can_show(
     for line in ended.stderr.splitlines():
         assert len(line) <= LONGEST
         assert line.isprintable()
+
+
+@pytest.mark.parametrize("command", ["estimate", "apply", "signals", "compare", "drift", "report"])
+def test_options_take_what_people_have_a_name_for(folder: Path, command: str) -> None:
+    """Not the types of the library that reads them."""
+    told = ebformer(command, "--help", folder=folder).stdout
+    assert not re.findall(r" --[a-z-]+ (?:TEXT|INTEGER|FLOAT)\b.*", told)
+    if "--fdr" in told:
+        assert "is not a valid number" in ebformer(command, "--fdr", "x", folder=folder).stderr
 
 
 @pytest.mark.parametrize(

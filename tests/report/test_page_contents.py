@@ -173,9 +173,9 @@ def test_units_go_by_their_name_or_number_and_only_else_by_what_was_seen(tmp_pat
 def test_the_level_asked_for_is_the_level_shown(tmp_path, report):
     (tmp_path / "t.csv").write_text("claims\n0\n0\n1\n3\n7\n")
     html = report(tmp_path, "--method", "gamma", "--interval", "0.975").read_text()
-    assert "Lines are 97.5 % intervals" in html
-    assert "97.5 % interval</button>" in html
-    assert "90 %" not in html
+    assert "Lines are 97.5\N{NO-BREAK SPACE}% intervals" in html
+    assert "97.5\N{NO-BREAK SPACE}% interval</button>" in html
+    assert "90\N{NO-BREAK SPACE}%" not in html
 
 
 def test_a_missing_entry_leaves_a_column_of_numbers_one(tmp_path, report):
@@ -198,6 +198,20 @@ def test_groups_have_a_picture_that_narrows_the_table_down(tmp_path, report):
     assert re.findall('<g data-group="(.*?)">', html) != []
     assert "estimated by priorformer from all units of its region together" in " ".join(html.split())
     assert "of the spread of the rates lies between them" in html
+
+
+def test_the_line_among_groups_lies_between_their_means(tmp_path, report):
+    """However much longer some units were watched than others, which are above the mean of all events, then."""
+    rng = np.random.default_rng(6)
+    games = np.where(np.arange(120) % 3 == 0, 400, 10)
+    goals = rng.poisson(games * np.where(games > 10, 0.1, rng.gamma(9.0, 0.1, 120)))
+    text = "".join(f"{'nsw'[i // 2 % 3]},{games[i]},{goals[i]}\n" for i in range(120))
+    (tmp_path / "t.csv").write_text("region,games,goals\n" + text)
+    asked = ["--count", "goals", "--exposure", "games", "--group", "region", "--pool", "--method", "gamma"]
+    picture = re.search('<figure id="groups">.*?</figure>', report(tmp_path, *asked).read_text(), re.S)[0]
+    means = [float(x) for x in re.findall(r'<circle cx="([\d.]+)"', picture)[-3:]]
+    (line,) = (float(x) for x in re.findall(r'<polyline points="([\d.]+),30[^"]*"[^>]*class="dashed"', picture))
+    assert min(means) < line < max(means)
 
 
 @pytest.mark.parametrize("channel", ["poisson", "binomial", "normal", "truncated"])

@@ -95,7 +95,7 @@ def test_the_console_is_silent_and_nothing_is_fetched(page, maps, opened, browse
 
 def test_hostile_names_and_values_are_shown_and_run_nothing(maps, opened):
     browser = opened(maps)
-    assert "1000" in browser.title  # the unit of the rates, not what the name of a column wanted
+    assert "1,000" in browser.title  # the unit of the rates, not what the name of a column wanted
     assert browser.title != "1"
     assert shown(browser, 1)[0].startswith(HOSTILE)
     assert browser.execute_script("return typeof window.x") == "undefined"
@@ -261,7 +261,7 @@ def test_dark_mode_turns_the_ink_of_page_and_pictures_light(page, opened, browse
     assert dark[2] < 40
 
 
-def test_a_phone_needs_no_sideways_scrolling_and_keeps_names_in_view(page, opened, browser):
+def test_a_phone_needs_no_sideways_scrolling_and_keeps_names_and_estimates_in_view(page, maps, opened, browser):
     phone = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
     try:
@@ -274,6 +274,12 @@ def test_a_phone_needs_no_sideways_scrolling_and_keeps_names_in_view(page, opene
           const label = box(document.querySelector("tbody tr[data-unit] th"));
           return [head.left - frame.left, head.top - frame.top, label.left - frame.left];""")
         assert moved == pytest.approx([1, 1, 1], abs=1.5)
+        opened(maps)  # whose names are long
+        assert (
+            browser.execute_script("""
+          return document.querySelector("tbody tr[data-unit] td.answer").getBoundingClientRect().right;""")
+            <= 390
+        )
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

@@ -9,14 +9,16 @@ import click
 from ebformer.cli import options, terminal
 from ebformer.cli.named import NamedColumns
 from ebformer.cli.saying import say, say_missing
-from ebformer.cli.typed import comma_separated
+from ebformer.cli.typed import WholeNumber, comma_separated
 
 
 @click.command()
 @click.argument("file")
 @options.columns
 @click.option("--methods", metavar="NAMES", help="Methods to compare, comma-separated.  [default: all]")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random parts.")
+@click.option(
+    "--seed", metavar="NUMBER", type=WholeNumber(min=0), default=0, show_default=True, help="Seed of the random parts."
+)
 def command(file: str, named: NamedColumns, methods: str | None, seed: int) -> None:
     """Find the method that predicts best on FILE, by five-fold thinning.
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     metavar="COLUMN",
     help="A row is one look at a unit, and --look says which: two looks in a row are a pair. Then there is no --after.",
 )
-@click.option("--method", metavar="NAME", help="How first looks are fitted.  [default: the one for such data]")
+@click.option("--method", metavar="METHOD", help="How first looks are fitted.  [default: the one for such data]")
 @click.option("-o", "--output", metavar="FILE", help="Where to save what was learnt, as JSON.")
 @click.option("--figure", metavar="FILE", help="Draw it (.png, .svg or .pdf).")
 def command(

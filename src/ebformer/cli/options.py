@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ebformer.cli.named import NamedColumns, number_unless_named
+from ebformer.cli.typed import Number, WholeNumber
 
 Command = Callable[..., Any]
 
@@ -123,6 +124,7 @@ fitting = _options(
     ),
     click.option(
         "--method",
+        metavar="METHOD",
         help="One of those that `ebformer methods` lists, or the weights of a network of yours, such as "
         "mine.safetensors.  [default: priorformer, or npmle-em with --zeros]",
     ),
@@ -147,7 +149,7 @@ covariates = _options(
 _interval = click.option(
     "--interval",
     metavar="LEVEL",
-    type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
+    type=Number(min=0, max=1, min_open=True, max_open=True),
     help="Level of the intervals, such as 0.95.  [default: 0.9 if the method gives intervals]",
 )
 
@@ -180,20 +182,20 @@ _questions = _options(
     click.option(
         "--fdr",
         metavar="SHARE",
-        type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
+        type=Number(min=0, max=1, min_open=True, max_open=True),
         help="Add selected: the longest list, of those --above, --below or with the right sign, of which no more than "
         "this share is expected to be wrong.",
     ),
     click.option(
         "--per",
         metavar="NUMBER",
-        type=click.FloatRange(min=0, min_open=True),
-        help="Give rates per so much exposure, or so many trials, such as 1000.",
+        type=Number(min=0, min_open=True),
+        help="Give rates, and take bars, per so much exposure, or so many trials, such as 1000.",
     ),
     click.option(
         "--top",
         metavar="M",
-        type=click.IntRange(min=1),
+        type=WholeNumber(min=1),
         help="Add expected_rank (1 is the highest rate), p_top, the probability of being among the M highest, and "
         "grade: ranks that can be told apart.",
     ),

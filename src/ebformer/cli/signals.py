@@ -8,6 +8,7 @@ import click
 
 from ebformer.cli import terminal
 from ebformer.cli.saying import say
+from ebformer.cli.typed import Number
 from ebformer.plural import counted
 
 
@@ -19,16 +20,28 @@ from ebformer.plural import counted
 @click.option("--stratify", metavar="COLUMN", help="Expect counts within strata, such as sex or year.")
 @click.option("--expected", metavar="COLUMN", help="Expected counts, if they are not to come from the margins.")
 @click.option(
-    "--above", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Select pairs whose ratio is above."
+    "--above",
+    metavar="RATIO",
+    type=Number(min=0),
+    default=1.0,
+    show_default=True,
+    help="Select pairs whose ratio is above this.",
 )
 @click.option(
     "--fdr",
-    type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
+    metavar="SHARE",
+    type=Number(min=0, max=1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="The share of selected pairs that may be expected not to be.",
+    help="The share of selected pairs that may be expected to be wrong.",
 )
-@click.option("--method", default="gamma-mixture", show_default=True, help="Any of `ebformer methods` with a prior.")
+@click.option(
+    "--method",
+    metavar="METHOD",
+    default="gamma-mixture",
+    show_default=True,
+    help="Any of `ebformer methods` with a prior.",
+)
 @click.option(
     "-o", "--output", metavar="FILE", help="Where to write: .csv, .tsv (.gz) or .parquet; - for standard output."
 )
@@ -59,7 +72,6 @@ def command(
       ebformer signals districts.csv --row district --column cause --count deaths --expected expected -o smr.csv
     """
     from ebformer.estimators.catalogue import typed
-    from ebformer.report.cells import percent
     from ebformer.tables.columns import Columns
     from ebformer.tables.duck import DuckTable
     from ebformer.tables.files import check_output, open_table
@@ -77,6 +89,7 @@ def command(
         with terminal.watch(opened)("Writing"):
             answers.write(found.rows, output or "-", Columns(count, expected or EXPECTED))
     say(f"{counted(picked[0], 'pair')} of {found.rule.units:,} possible, method {chosen.name}")
-    say(f"{counted(picked[1], 'pair')} selected: ratio above {above:g}, {percent(fdr)} of them expected not to be")
+    wrong = f"at most {100 * fdr:.10g} % of them expected to be wrong"
+    say(f"{counted(picked[1], 'pair')} selected: ratio above {above:g}, {wrong}")
     say(f"prior: {found.rule.prior}")
     say(f"model check: {found.check.sentence}")

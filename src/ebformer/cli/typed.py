@@ -1,13 +1,27 @@
-"""What is typed on a command line: lists, and the names of pictures."""
+"""What is typed on a command line: numbers, lists, and the names of pictures."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+import click
+
 from ebformer.errors import InputError
 
 PICTURES = (".png", ".svg", ".pdf")
+
+
+class Number(click.FloatRange):
+    """A number between bounds, by the name that people have for it in complaints."""
+
+    name = "number"
+
+
+class WholeNumber(click.IntRange):
+    """The same of whole numbers."""
+
+    name = "whole number"
 
 
 def comma_separated(text: str) -> list[str]:

@@ -141,7 +141,8 @@ def fit_line(
     features = np.concatenate(blocks, axis=1).astype(np.float64)
     model: Any
     if loss == "logistic":
-        model = LogisticRegression(C=1.0, max_iter=1000)
+        shares = np.array([weight[y == 1.0].sum(), weight[y == 0.0].sum()]) / weight.sum()
+        model = LogisticRegression(C=1.0, tol=1e-4 * shares.prod(), max_iter=1000)
     elif loss == "poisson":
         model = PoissonRegressor(alpha=1.0 / weight.sum(), max_iter=1000)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -35,16 +36,22 @@ def train(
         import sklearn  # noqa: F401
     except ImportError as error:
         raise InputError("covariates need scikit-learn: pip install 'ebformer[covariates]'") from error
-    if loss == "logistic":  # a share y of weight w is y w successes and (1 - y) w failures
-        z, y, weight = (
-            np.concatenate([z, z]),
-            np.repeat([1.0, 0.0], y.size),
-            np.concatenate([y * weight, (1.0 - y) * weight]),
-        )
     used = weight > 0
-    z, y, weight = z[used], y[used], weight[used] / weight[used].mean()
+    z, y, weight = z[used], y[used], weight[used]
     if y.size == 0 or np.all(y == y[0]):
         return None
+    # Weights add up to what so many units tell, whatever the unit of exposure and however rare successes are: a line's
+    # penalty and the tolerances of scikit-learn are for rates of about 1.
+    weight, mean = weight / weight.mean(), float(weight @ y / weight.sum())
+    if loss == "poisson":
+        y = y / mean
+    elif loss == "logistic":  # a share y of weight w is y w successes and (1 - y) w failures
+        parts = np.concatenate([y * weight, (1.0 - y) * weight]) / (mean * (weight @ (1.0 - y) / weight.sum()))
+        some = parts > 0
+        z, y, weight = np.concatenate([z, z])[some], np.repeat([1.0, 0.0], y.size)[some], parts[some]
+    fitted: Forest | Line
     if kind == "linear":
-        return fit_line(loss, y, weight, z, categories, limits or ends(z, weight))
-    return fit_forest(loss, y, weight, z, categories, least)
+        fitted = fit_line(loss, y, weight, z, categories, limits or ends(z, weight))
+    else:
+        fitted = fit_forest(loss, y, weight, z, categories, least)
+    return replace(fitted, start=float(fitted.start + np.log(mean))) if loss == "poisson" else fitted

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ebformer.check import too_few
 from ebformer.distributions import Floats
-from ebformer.plural import counted
+from ebformer.plural import counted, plain
 from ebformer.report.cells import cell, percent, sentence
 from ebformer.report.rows import Units, seen
 from ebformer.selection import Side
@@ -141,9 +141,10 @@ class Answer:
         wanted = self.settled
         for name, side in BEYOND.items():
             if (p := self.column(name)) is not None:
+                beyond = f"the {wanted.theta(words)} is {side} {wanted.bars[side]}"
                 told.append(
-                    f"Of {counted(self.count(p >= SURE), 'unit')} it is at least {percent(SURE)} sure that the "
-                    f"{words.theta} is {side} {wanted.bars[side]}; {float(p @ self.units):,.0f} are expected to be."
+                    f"Of {counted(self.count(p >= SURE), 'unit')} it is at least {percent(SURE)} sure that {beyond}; "
+                    f"{float(p @ self.units):,.0f} are expected to be."
                 )
         if (wrong := self.column("lfsr")) is not None:
             k = self.count(wrong <= 1 - SURE)
@@ -232,12 +233,12 @@ def measure(columns: Columns, per: float | None) -> str:
     """What thetas are measured in.
 
     >>> measure(Columns("goals", "games"), None), measure(Columns("deaths", "births"), 1000)
-    ('goals / games', 'deaths per 1000 births')
+    ('goals / games', 'deaths per 1,000 births')
     """
     known = columns.role("known")
     if not columns.channel.whole or (known is None and per is None):
         return columns.x
-    return f"{columns.x} / {known}" if per is None else f"{columns.x} per {per:g} {known or ''}".strip()
+    return f"{columns.x} / {known}" if per is None else f"{columns.x} per {plain(per)} {known or ''}".strip()
 
 
 def luck(table: Shrunken) -> float | None:

@@ -46,12 +46,12 @@ def sentence(told: str) -> str:
 
 
 def percent(level: float) -> str:
-    """The level of an interval as it was asked for, not rounded to whole percents.
+    """The level of an interval as it was asked for, not rounded to whole percents, on one line.
 
     >>> percent(0.9), percent(0.975), percent(0.999)
-    ('90 %', '97.5 %', '99.9 %')
+    ('90\\xa0%', '97.5\\xa0%', '99.9\\xa0%')
     """
-    return f"{100 * level:.10g} %"
+    return f"{100 * level:.10g}\N{NO-BREAK SPACE}%"
 
 
 def is_number(entry: object) -> bool:

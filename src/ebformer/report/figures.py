@@ -195,8 +195,8 @@ class Figures:
             entries,
             self.answer.unit,
             f"Mean estimate by {group_column}",
-            [("estimate", "mean estimate"), ("interval", "middle 80 %")],
-            self.answer.mean,
+            [("estimate", "mean estimate"), ("interval", "middle 80 %"), ("dashed", "of all units")],
+            float(rows @ estimate / rows.sum()),
         )
         some = "" if len(entries) == len(names) else f" The {len(entries)} largest of {len(names):,}."
         pooled = "".join(f" {sentence(told)}" for told in about_groups(self.table.fit))
@@ -223,7 +223,8 @@ class Figures:
             for i, name, gap in self._ends(10, 4)
         ]
         next_look = f"next {columns.x} with {wanted.ahead(columns.channel.words)}"
-        meanings = [("estimate", "expected"), *([("raw", "as the raw one")] if one_for_all else [])]
+        meanings = [("estimate", "expected")]
+        meanings += [("raw", f"at the raw {columns.channel.words.theta}")] if one_for_all else []
         caption = f"What to expect next, with {percent(wanted.level)} intervals of the outcome itself."
         if "predicted_still" in answers:
             meanings.append(("grey", f"if no {columns.channel.words.theta} moved"))

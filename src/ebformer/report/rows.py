@@ -186,6 +186,15 @@ def number(value: float) -> str:
     return f"{value:.0f}" if value == np.floor(value) and abs(value) < 1e16 else f"{value:.6g}"
 
 
+def said(value: float) -> str:
+    """The same in a sentence, the thousands of whole numbers apart.
+
+    >>> said(12345678.0), said(0.73424657)
+    ('12,345,678', '0.734247')
+    """
+    return f"{value:,.0f}" if value == np.floor(value) and 1e3 <= abs(value) < 1e16 else number(value)
+
+
 def seen(columns: Columns, x: float, known: float) -> str:
     """One observation in words, by the names of its columns.
 
@@ -193,10 +202,10 @@ def seen(columns: Columns, x: float, known: float) -> str:
     ('7 goals in 5 games', '7 claims')
     """
     if columns.known is None:
-        return f"{number(x)} {columns.x}"
+        return f"{said(x)} {columns.x}"
     unit = columns.role("known") or columns.channel.words.known
     name = columns.x if columns.channel.whole else ""
-    words = columns.channel.words.seen.format(x=number(x), name=name, known=number(known), unit=unit)
+    words = columns.channel.words.seen.format(x=said(x), name=name, known=said(known), unit=unit)
     return " ".join(words.split())
 
 

@@ -62,7 +62,8 @@ class Answer:
 
     `each` answers questions to one rule, block by block; `all` those about units among each other, from all blocks and
     the number of units [q] that ask each question. `certain` answers need a prior of every rule, and are given unasked
-    where there is one. `meaning` may name fields of `Wanted`, and the `words` of the channel.
+    where there is one. `meaning` may name fields of `Wanted`, the `words` of the channel, and `theta` in the units
+    of the answers.
     """
 
     columns: tuple[str, ...]
@@ -82,9 +83,8 @@ class Answer:
         p_above: the probability that the rate is above 1.5
         """
         words = channel.words
-        return (
-            f"{', '.join(self.columns)}: {self.meaning.format(wanted=wanted, words=words, ahead=wanted.ahead(words))}"
-        )
+        fields = {"wanted": wanted, "words": words, "theta": wanted.theta(words), "ahead": wanted.ahead(words)}
+        return f"{', '.join(self.columns)}: {self.meaning.format(**fields)}"
 
 
 def _estimate(asked: Asked, wanted: Wanted) -> Arrays:
@@ -130,7 +130,7 @@ def _about_bar(column: str, side: Side, meaning: str, probability: Callable[[Ask
 EXPECTED = Answer(
     ("expected",),
     lambda wanted: True,
-    "the {words.theta} to expect by the covariates alone",
+    "the {theta} to expect by the covariates alone",
     each=lambda asked, wanted: [asked.expected] if asked.expected is not None else [],
     in_theta=True,
 )
@@ -139,14 +139,14 @@ ANSWERS = (
     Answer(
         ("estimate",),
         lambda wanted: True,
-        "the expected {words.theta} given what was seen",
+        "the expected {theta} given what was seen",
         each=_estimate,
         in_theta=True,
     ),
     Answer(
         ("lower", "upper"),
         lambda wanted: wanted.interval is not None or bool(wanted.bars) or wanted.fdr is not None,
-        "the ends of the interval that holds the {words.theta} with probability {wanted.level:g}",
+        "the ends of the interval that holds the {theta} with probability {wanted.level:g}",
         each=lambda asked, wanted: asked.interval(wanted.level),
         certain=True,
         in_theta=True,
@@ -160,13 +160,13 @@ ANSWERS = (
     _about_bar(
         "p_above",
         "above",
-        "the probability that the {words.theta} is above {wanted.above}",
+        "the probability that the {theta} is above {wanted.above}",
         lambda asked, bar: p_above(asked.posterior, bar),
     ),
     _about_bar(
         "p_below",
         "below",
-        "the probability that the {words.theta} is below {wanted.below}",
+        "the probability that the {theta} is below {wanted.below}",
         lambda asked, bar: p_below(asked.posterior, bar),
     ),
     _about_bar(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import duckdb
@@ -236,6 +236,8 @@ def estimate(
     """
     if isinstance(x, Tally) or (isinstance(x, list | tuple) and any(isinstance(each, Tally) for each in x)):
         raise InputError("estimate takes observations, not tallies: give those to eb.estimate_many, as a list")
+    for word in words.keys() & {each.name for each in fields(Wanted)}:
+        raise InputError(f"estimate answers with means alone: for {word} give a table to eb.shrink")
     channel, about = pick(known, words, channel)
     if _several(x):
         if np.ma.is_masked(x) or np.ma.is_masked(about):

@@ -16,6 +16,7 @@ from ebformer.channels.words import Words
 from ebformer.drift import Drift
 from ebformer.errors import InputError
 from ebformer.levels import tails
+from ebformer.plural import plain
 from ebformer.selection import Bar, Side, check_fdr
 
 SIDES: dict[Side, str] = {"above": "above", "below": "below", "apart": "null"}
@@ -92,7 +93,16 @@ class Wanted:
         """What will be known about the next observation, in words."""
         if isinstance(self.future, str):
             return f"{words.known} as in {self.future}"
-        return "" if self.future is None else words.amount.format(f"{self.future:g}")
+        return "" if self.future is None else words.amount.format(plain(self.future))
+
+    def theta(self, words: Words) -> str:
+        """What is answered, in words.
+
+        >>> from ebformer.channels import POISSON
+        >>> Wanted().theta(POISSON.words), Wanted(per=1e6).theta(POISSON.words)
+        ('rate', 'rate per 1,000,000')
+        """
+        return words.theta if self.per is None else f"{words.theta} per {plain(self.per)}"
 
     @property
     def level(self) -> float:
