@@ -106,9 +106,10 @@ def widest(tally: Tally) -> float:
         width, centre = np.asarray(np.exp(log_width)), np.asarray(tally.mean)
         return -float(tally.multiplicity @ channel.log_around(tally.x, tally.known, centre, width))
 
-    best = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-6})
+    best = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-8})
+    least = min(best.fun, loss(ends[0]))  # which the search comes near to, and never to
 
     def below(log_width: float) -> float:
-        return loss(log_width) - best.fun - WIDEST
+        return loss(log_width) - least - WIDEST
 
     return float(np.exp(ends[1] if below(ends[1]) <= 0 else brentq(below, best.x, ends[1], xtol=1e-12)))
