@@ -70,7 +70,7 @@ def test_a_column_without_any_entry_is_one_of_missing_numbers(home: str) -> None
 @pytest.mark.parametrize("home", HOMES)
 def test_looks_that_are_missing_are_refused_and_lists_are_names(home: str) -> None:
     table = {"x": pa.array([1, 2, 3, 4]), "who": pa.array(["a", "a", "b", "b"])}
-    with pytest.raises(eb.InputError, match="some rows do not say which look they are"):
+    with pytest.raises(eb.InputError, match="4 rows do not say which look they are of: fill in column 'look'"):
         eb.shrink(HOMES[home](pa.table(table | {"look": pa.nulls(4)})), "x", unit="who", look="look", method="gamma")
     lists = HOMES[home](pa.table(table | {"look": pa.array([[1], [2], [1], [2]])}))
     numbers = HOMES[home](pa.table(table | {"look": pa.array([1, 2, 1, 2])}))
