@@ -53,11 +53,12 @@ def test_a_column_that_holds_no_numbers_is_refused_as_a_whole(home: str, kind: s
 
 
 @pytest.mark.parametrize("home", HOMES)
-def test_dates_are_no_covariates(home: str) -> None:
-    dates = pa.array([MIDNIGHT.date() + dt.timedelta(days=i) for i in range(12)])
-    frame = HOMES[home](pa.table({"x": pa.array(range(12)), "day": dates}))
-    with pytest.raises(eb.InputError, match="covariate 'day' holds"):
-        eb.shrink(frame, "x", covariates=["day"], method="gamma")
+def test_dates_and_durations_are_no_covariates(home: str) -> None:
+    after = [dt.timedelta(days=i) for i in range(12)]
+    for days in ([MIDNIGHT.date() + each for each in after], after):
+        frame = HOMES[home](pa.table({"x": pa.array(range(12)), "day": pa.array(days)}))
+        with pytest.raises(eb.InputError, match="covariate 'day' holds"):
+            eb.shrink(frame, "x", covariates=["day"], method="gamma")
 
 
 @pytest.mark.parametrize("home", HOMES)
