@@ -261,6 +261,19 @@ def test_what_cannot_be_used_is_named() -> None:
         eb.GammaMixture(0)
 
 
+@pytest.mark.parametrize("name", ["expected", "Expected", "EBGM", "eb05", "estimate", "selected"])
+def test_no_column_of_the_table_takes_the_name_of_an_answer(name: str) -> None:
+    for part in ("drug", "event", "n"):
+        parts = [name if each == part else each for each in ("drug", "event", "n")]
+        with pytest.raises(InputError, match=f"the table already has a column '{name}'"):
+            eb.signals(reports().rename({part: name}), *parts)
+    if name.lower() != "expected":
+        with pytest.raises(InputError, match=f"the table already has a column '{name}'"):
+            eb.signals(reports().with_columns(polars.lit(1.0).alias(name)), "drug", "event", "n", expected=name)
+    with pytest.raises(InputError, match="several columns are called 'N'"):
+        eb.signals(reports().rename({"drug": "N"}), "N", "event", "n")
+
+
 def test_a_lazy_frame_comes_back_lazy_and_what_is_no_table_is_refused() -> None:
     frame = reports()
     found = eb.signals(frame.lazy(), "drug", "event", "n")

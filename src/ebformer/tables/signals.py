@@ -20,7 +20,7 @@ from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import find
 from ebformer.margins import empty_cells
 from ebformer.rule import Rule
-from ebformer.tables.columns import Columns
+from ebformer.tables.columns import Columns, check_nothing_overwritten, check_unambiguous
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.files import complaints_about
 from ebformer.tables.fit import Fit
@@ -115,6 +115,7 @@ def signals(
         raise InputError(f"cannot find signals in a {kind}: give a pandas, polars or pyarrow table") from error
     pairs = Pairs(row, column, count, stratify, expected)
     pairs.found_in(native.columns)
+    check_unambiguous(pairs.columns, pairs.columns)
     ebformer_reports = {name: _of_one_type(name, native[name]) for name in pairs.columns}
     with complaints_about("the table"), duckdb.connect() as connection:
         table = DuckTable(connection.from_query("SELECT * FROM ebformer_reports"))
@@ -154,6 +155,8 @@ def find_signals(
 ) -> Signals:
     """Expect, fit, check and answer: every pair of the table with what to believe of its ratio."""
     pairs.found_in(table.names)
+    if pairs.expected is None:
+        check_nothing_overwritten([EXPECTED], [pairs.row, pairs.column, pairs.count])
     with watch("Estimating"):
         observe(table, Columns(pairs.count, pairs.expected), "whole")  # complains about the first count that is none
         _check_named(table, pairs)
