@@ -236,9 +236,13 @@ def test_what_is_typical_depends_on_whether_playing_time_is_known() -> None:
     assert learnt[1].pull < learnt[0].pull - 0.1
 
 
-def test_offenders_are_named() -> None:
+def test_offenders_are_named(tmp_path: Path) -> None:
     with pytest.raises(eb.InputError, match=r"the pull of a drift is 1\.5"):
         eb.Drift(pull=1.5)
+    path = tmp_path / "edited.json"
+    path.write_text(json.dumps(eb.Drift().record() | {"pull": 1.5}))
+    with pytest.raises(eb.InputError, match=r"edited\.json: the pull of a drift is 1\.5"):
+        eb.Drift.load(path)
     with pytest.raises(eb.InputError, match="3 units and the second 2"):
         eb.Looks.of([1, 2, 3], [1, 2])
     rule = eb.estimator("gamma")(eb.Tally.of([1, 2, 9]))

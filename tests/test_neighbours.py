@@ -66,6 +66,13 @@ def test_pairs_in_either_order_twice_or_of_strangers_change_nothing() -> None:
     assert np.array_equal(one["estimate"], two["estimate"])
 
 
+def test_a_fit_keeps_pairs_that_come_but_once() -> None:
+    frame, near, _ = chain(2.0, 1)
+    fits = [eb.fit(frame, "cases", "expected", "district", neighbours=pairs) for pairs in (near, iter(near))]
+    assert fits[0].neighbours == fits[1].neighbours
+    assert fits[0].updated(frame) == fits[1].updated(frame)
+
+
 def test_the_command_and_a_saved_fit_agree_with_python(tmp_path: Path) -> None:
     frame, near, _ = chain(2.0, 2)
     frame.write_csv(tmp_path / "map.csv")

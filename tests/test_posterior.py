@@ -198,7 +198,7 @@ def test_the_mmse_needs_an_exposure(prior: Prior | GammaPrior, exposure: float) 
         mmse(prior, exposure)
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, float("nan")])
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, float("nan"), float(np.nextafter(1, 0))])
 def test_interval_levels_are_checked(level: float) -> None:
     with pytest.raises(InputError, match="level of an interval"):
         posterior(GAMMAS[0], 1).interval(level)

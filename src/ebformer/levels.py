@@ -37,13 +37,15 @@ def against(levels: Floats, parameter: Floats) -> Floats:
 
 
 def tails(level: float) -> tuple[float, float]:
-    """The probabilities below the two ends of an equal-tailed interval.
+    """The probabilities below the two ends of an equal-tailed interval, which leaves something out at either end.
 
     >>> tails(0.5)
     (0.25, 0.75)
     """
     if not (isinstance(level, Real) and 0 < level < 1):
         raise InputError(f"the level of an interval is {level!r}: give a probability between 0 and 1")
+    if (1 + level) / 2 == 1:
+        raise InputError(f"the level of an interval is {level!r}, which nothing is outside of: give a smaller one")
     return (1 - level) / 2, (1 + level) / 2
 
 

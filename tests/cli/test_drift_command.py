@@ -100,3 +100,18 @@ def test_what_is_known_of_one_look_alone_is_said_or_refused(history: Path) -> No
         done = CliRunner().invoke(ebformer, [*asked, option, "gp"])
         assert isinstance(done.exception, eb.InputError)
         assert f"--{word}-before and --{word}-after" in str(done.exception)
+
+
+def test_one_number_may_be_known_of_all_rows(tmp_path: Path) -> None:
+    """As in every other command; it says what a column of that number says."""
+    rng = np.random.default_rng(1)
+    pl.DataFrame({"x": rng.binomial(12, 0.4, 50), "y": rng.binomial(12, 0.4, 50), "m": [12] * 50}).write_csv(
+        tmp_path / "h.csv"
+    )
+    said = []
+    for trials in ("12", "m"):
+        known = ["--trials-before", trials, "--trials-after", trials]
+        done = CliRunner().invoke(ebformer, ["drift", str(tmp_path / "h.csv"), "--before", "x", "--after", "y", *known])
+        assert done.exit_code == 0, done.output
+        said.append(done.output)
+    assert said[0] == said[1]

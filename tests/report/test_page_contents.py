@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from command_line import ebformer
+from ebformer.report.choropleth import FEW_LETTERS, MOST_TEXT, Areas, outlines
 
 
 def rows(html: str) -> dict[str, list[str]]:
@@ -265,6 +266,12 @@ TRIANGLE = '"geometry": {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1,
             "no row's fips is on the map: the table has '02', the map 'zz'",
         ),
         (f'{{"features": [{{"id": "02", {TRIANGLE}}}]}}', "several rows have fips 02"),
+        ("[" * 100_000, "is no GeoJSON: it does not hold JSON"),
+        ('{"features": [{"id": "01", "geometry": {"type": "Polygon", "coordinates": 5}}]}', "has no area with"),
+        ('{"features": [{"id": "01", "geometry": {"type": "MultiPolygon", "coordinates": [true]}}]}', "has no area"),
+        ('{"features": [{"id": "01", "geometry": {"geometries": 5}}]}', "has no area with"),
+        (f'{{"features": [{{"id": "01", {TRIANGLE.replace("1, 1", "1e308, -1e308")}}}]}}', "has no area with"),
+        (f'{{"features": [{{"id": "01", {TRIANGLE.replace("1, 1", "1" + 400 * "0" + ", 1")}}}]}}', "has no area with"),
     ],
 )
 def test_a_map_that_cannot_be_drawn_is_refused_in_one_sentence(tmp_path, geojson, sentence):
@@ -277,6 +284,28 @@ def test_a_map_that_cannot_be_drawn_is_refused_in_one_sentence(tmp_path, geojson
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "t.html").exists()
     assert "needs both" in ebformer(*command, folder=tmp_path).stderr
+
+
+def test_a_map_of_nothing_but_missing_numbers_is_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("fips,x\n01,\n02,4\n03,0\n")
+    (tmp_path / "m.geojson").write_text(f'{{"features": [{{"id": "01", {TRIANGLE}}}]}}')
+    command = ["report", "t.csv", "--count", "x", "--method", "gamma", "--missing", "keep", "-o", "t.html"]
+    done = ebformer(*command, "--key", "fips", "--map", "m.geojson", folder=tmp_path)
+    assert "no row with an answer has its fips on the map" in done.stderr
+
+
+@pytest.mark.parametrize("corners", [5, 400])
+def test_a_map_of_many_areas_shows_each_in_its_place(corners):
+    """However long the outlines are together: none comes to lie on another, and drawing ends."""
+    angles = np.linspace(0.0, 2 * np.pi, corners)[:-1]
+    places = np.stack(np.meshgrid(np.arange(250.0), np.arange(240.0)), axis=-1).reshape(-1, 2)[: 240_000 // corners]
+    circles = np.stack([np.cos(angles), np.sin(angles)], axis=1) * 0.4 + 1000.0
+    areas = Areas("place", {str(i): [circles + place] for i, place in enumerate(places)})
+    paths, height = outlines(areas)
+    starts = {path.split("l")[0].split("h")[0] for path in paths.values()}
+    assert len(starts) == len(places)
+    assert height > 0
+    assert sum(map(len, paths.values())) <= max(MOST_TEXT, FEW_LETTERS * len(places))
 
 
 def test_a_long_table_has_the_predictions_of_estimate_with_drift_and_without(tmp_path, report):

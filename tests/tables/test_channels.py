@@ -281,6 +281,14 @@ def test_a_fit_that_is_updated_is_the_fit_of_all_rows(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(*(fit.apply(table, top=3).to_pandas() for fit in (parts, whole)), rtol=1e-6)
 
 
+def test_a_table_without_a_row_to_learn_from_updates_nothing() -> None:
+    table = pl.DataFrame(a_table("poisson"))
+    fit = eb.fit(table, **WORDS["poisson"], method="gamma")
+    name = WORDS["poisson"]["count"]
+    with pytest.raises(InputError, match=f"no row can be used to learn from: in the first, {name} is missing"):
+        fit.updated(table.with_columns(pl.lit(None).alias(name)))
+
+
 def test_a_saved_fit_of_a_network_of_ones_own_is_not_updated_by_another(tmp_path: Path) -> None:
     weights.save(tmp_path / "mine.safetensors", zoo.load("priorformer"))
     mine = eb.Priorformer.load(tmp_path / "mine.safetensors")

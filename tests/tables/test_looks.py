@@ -131,8 +131,10 @@ def test_what_cannot_be_looks_is_named() -> None:
     for taken in ("player", "goals", "games"):
         with pytest.raises(eb.InputError, match=f"'{taken}' cannot be the look"):
             eb.shrink(table, **ASKED | {"look": taken})
-    with pytest.raises(eb.InputError, match="do not say which look"):
-        eb.shrink(table.with_columns(season=pl.Series([None, *table["season"][1:]])), **ASKED)
+    for none in (None, "NaN", "na", " "):  # no look, and least of all the last one
+        looks = pl.Series([none, *table["season"].cast(pl.String)[1:]])
+        with pytest.raises(eb.InputError, match="a row does not say which look it is of: fill in column 'season'"):
+            eb.shrink(table.with_columns(season=looks), **ASKED)
     frame = pd.DataFrame({"player": ["a", "b"], "season": [1, 1], "goals": [1, 2], "games": [1.0, 1.0]})
     assert len(eb.shrink(frame, **ASKED)) == 2  # one look has no history
 

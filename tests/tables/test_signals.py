@@ -66,6 +66,30 @@ def test_labels_of_several_types_are_refused() -> None:
         eb.signals(frame, "drug", "event", "n")
 
 
+def test_dates_are_labels_and_strata_like_others() -> None:
+    frame = reports(2, strata=2)
+    plain = eb.signals(frame, "drug", "event", "n", stratify="sex")
+    days = {name: polars.date(2024, 1, 1) + polars.duration(days=name) for name in ("drug", "sex")}
+    dated = frame.with_columns(polars.col("drug").str.slice(1).cast(int)).with_columns(**days)
+    for each in (dated, dated.to_pandas()):
+        found = eb.signals(each, "drug", "event", "n", stratify="sex")
+        assert np.sort(found["EBGM"].to_numpy()) == pytest.approx(np.sort(plain["EBGM"].to_numpy()))
+    kept = eb.signals(dated, "drug", "event", "n")
+    assert kept["drug"].dtype == polars.Date
+    assert set(kept["drug"]) == set(dated["drug"])
+
+
+def test_a_pair_has_one_row_wherever_its_expected_count_comes_from() -> None:
+    frame = reports(3, strata=3).with_columns(e=polars.col("n") * 0.5 + 1.0)
+    key = ["drug", "event"]
+    one = frame.group_by(key).agg(polars.col("n").sum(), polars.col("e").sum())
+    told = eb.signals(one, *key, "n", expected="e").sort(key)
+    for asked in ({}, {"stratify": "sex"}):
+        found = eb.signals(frame, *key, "n", expected="e", **asked).sort(key)
+        assert found.select(*key, "n").equals(told.select(*key, "n"))
+        assert np.allclose(found["EBGM"], told["EBGM"], rtol=1e-9)
+
+
 def test_zeros_need_no_rows() -> None:
     frame = reports()
     key = ["drug", "event"]
@@ -219,10 +243,35 @@ def test_what_cannot_be_used_is_named() -> None:
         eb.signals(frame, "drug", "event", "n", method="mle")
     with pytest.raises(InputError, match="drog"):
         eb.signals(frame, "drog", "event", "n")
-    with pytest.raises(InputError, match="'drug' cannot be both"):
-        eb.signals(frame, "drug", "drug", "n")
+    for parts in (("drug", "drug", "n"), ("drug", "event", "drug")):
+        with pytest.raises(InputError, match="'drug' cannot be both"):
+            eb.signals(frame, *parts)
+    for part in ("stratify", "expected"):
+        with pytest.raises(InputError, match=f"'n' cannot be both the count and the {part}"):
+            eb.signals(frame, "drug", "event", "n", **{part: "n"})
+        with pytest.raises(InputError, match=f"the {part} is 5.5: name a column"):
+            eb.signals(frame, "drug", "event", "n", **{part: 5.5})
+    with pytest.raises(InputError, match="the row is None: name a column"):
+        eb.signals(frame, None, "event", "n")
+    for asked in ({}, {"expected": "sex"}):
+        nameless = frame.with_columns(drug=polars.lit(None), sex=polars.lit(1.0))[:3]
+        with pytest.raises(InputError, match="3 rows have no entry in drug or event: fill it in"):
+            eb.signals(nameless, "drug", "event", "n", **asked)
     with pytest.raises(InputError, match="components"):
         eb.GammaMixture(0)
+
+
+@pytest.mark.parametrize("name", ["expected", "Expected", "EBGM", "eb05", "estimate", "selected"])
+def test_no_column_of_the_table_takes_the_name_of_an_answer(name: str) -> None:
+    for part in ("drug", "event", "n"):
+        parts = [name if each == part else each for each in ("drug", "event", "n")]
+        with pytest.raises(InputError, match=f"the table already has a column '{name}'"):
+            eb.signals(reports().rename({part: name}), *parts)
+    if name.lower() != "expected":
+        with pytest.raises(InputError, match=f"the table already has a column '{name}'"):
+            eb.signals(reports().with_columns(polars.lit(1.0).alias(name)), "drug", "event", "n", expected=name)
+    with pytest.raises(InputError, match="several columns are called 'N'"):
+        eb.signals(reports().rename({"drug": "N"}), "N", "event", "n")
 
 
 def test_a_lazy_frame_comes_back_lazy_and_what_is_no_table_is_refused() -> None:

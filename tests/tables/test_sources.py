@@ -334,6 +334,9 @@ def test_frames_with_odd_names_are_shrunk_or_refused_in_a_sentence() -> None:
         shrink(numbered, 0, method="gamma")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"\['a', 'b'\] are several columns: name one"):
         shrink(numbered, "goals", group=["a", "b"], method="gamma")  # type: ignore[arg-type]
+    for odd in (None, 0, ["a"], ("a", "b")):
+        with pytest.raises(InputError, match="is no name: call the columns by text"):
+            shrink(numbered, "goals", covariates=[odd], method="gamma")  # type: ignore[list-item]
     with pytest.raises(InputError, match="no column of counts is named: say which it is, as count"):
         shrink(numbered, None, method="gamma")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="missing is 'drop': choose error, keep or explain"):

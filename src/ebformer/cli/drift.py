@@ -112,15 +112,17 @@ def _side_by_side(
             raise InputError(f"the {word} of one look are missing: name --{word}-before and --{word}-after")
         say(f"no exposures of the {'second' if first else 'first'} look are named: each is taken to be 1")
     with open_table(history) as opened:
+        found = []
         for x, about in zip(seen, known, strict=True):
             told: dict[str, Any] = {"effect" if word == "se" else "count": x, word: about, "group": look}
-            observe(opened.table, NamedColumns(**told).found_in(opened), "whole")
-        named = dict.fromkeys(name for name in (*seen, *known) if name is not None)
+            found.append(NamedColumns(**told).found_in(opened))
+            observe(opened.table, found[-1], "whole")
+        named = dict.fromkeys(name for each in found for name in (each.x, each.role("known")) if name is not None)
         columns, keys = opened.table.row_by_row(list(named), look)
     which, looks = Names.of(keys).which, []
     for at in np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1]):
         before, after = (columns[name][at] for name in seen)
-        then, ahead = (None if name is None else columns[name][at] for name in known)
+        then, ahead = (each.constant if (name := each.role("known")) is None else columns[name][at] for each in found)
         looks.append(Looks.of(before, after, future=ahead, channel=None, **{word: then}))
     return looks
 

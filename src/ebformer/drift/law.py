@@ -293,7 +293,11 @@ class Drift:
     @classmethod
     def from_record(cls, record: Any, path: str | os.PathLike[str]) -> Drift:
         """The drift that `record` wrote down; complaints name the path it came from."""
-        return cls(**record_checked(record, path))
+        fields = record_checked(record, path)
+        try:
+            return cls(**fields)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
 
     def __repr__(self) -> str:
         numbers = {name: getattr(self, name) for name in PARAMETERS}

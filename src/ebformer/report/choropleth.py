@@ -21,7 +21,11 @@ CLASSES = 7
 SIDE = 2000
 """A map is drawn in so many steps, from its one end to the other ..."""
 MOST_TEXT = 500_000
-"""... and in coarser ones if its outlines would take more letters than this."""
+"""... and in coarser ones if its outlines would take more letters than this ..."""
+FEW_LETTERS = 32
+"""... unless each took no more than these, which no step makes far fewer."""
+FAR = 1e100
+"""Beyond this, and closer together than one over it, coordinates are none: no canvas tells them apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +42,7 @@ class Areas:
             found = json.loads(Path(path).read_text(encoding="utf-8-sig"))
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is no GeoJSON: it does not hold JSON") from error
         features = found.get("features") if isinstance(found, dict) else None
         if not isinstance(features, list):
@@ -74,26 +78,32 @@ class Areas:
 
 
 def _outlines(geometry: Any) -> Iterator[Any]:
-    """The rings of polygons, however they are nested."""
-    if not isinstance(geometry, dict):
-        return
-    coordinates = geometry.get("coordinates") or []
-    if geometry.get("type") == "Polygon":
-        yield from coordinates
-    elif geometry.get("type") == "MultiPolygon":
-        for polygon in coordinates:
-            yield from polygon
-    for part in geometry.get("geometries") or []:
-        yield from _outlines(part)
+    """The rings of polygons, however they are nested; what is no geometry has none."""
+    waiting = [geometry]
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, dict):
+            continue
+        if part.get("type") == "Polygon":
+            yield from _listed(part.get("coordinates"))
+        elif part.get("type") == "MultiPolygon":
+            for polygon in _listed(part.get("coordinates")):
+                yield from _listed(polygon)
+        waiting.extend(_listed(part.get("geometries")))
+
+
+def _listed(found: Any) -> list[Any]:
+    """What a file lists, nothing where it lists nothing."""
+    return found if isinstance(found, list) else []
 
 
 def _ring(points: Any) -> Floats | None:
     """A ring as an array, None where it is none."""
     try:
         ring = np.array([[float(point[0]), float(point[1])] for point in points])
-    except (TypeError, ValueError, IndexError, KeyError):
+    except (TypeError, ValueError, IndexError, KeyError, OverflowError):
         return None
-    return ring if ring.ndim == 2 and len(ring) >= 3 and bool(np.isfinite(ring).all()) else None
+    return ring if ring.ndim == 2 and len(ring) >= 3 and bool((np.abs(ring) <= FAR).all()) else None
 
 
 def projected(rings: Sequence[Floats]) -> list[Floats]:
@@ -128,13 +138,15 @@ def outlines(areas: Areas) -> tuple[dict[str, str], float]:
     placed = projected(flat)
     points = np.concatenate(placed)
     first, size = points.min(axis=0), np.ptp(points, axis=0)
-    times = SIDE / (max(size[0], 0.8 * size[1]) or 1.0)
+    widest = max(size[0], 0.8 * size[1])
+    times = SIDE / (widest if widest > 1 / FAR else 1.0)
+    most = max(MOST_TEXT, FEW_LETTERS * len(flat))
     step = 1.0
     while True:
         paths, ring = {}, iter(placed)
         for area, rings in areas.rings.items():
             paths[area] = "".join(_path((next(ring) - first) * times / step, step) for _ in rings)
-        if sum(map(len, paths.values())) <= MOST_TEXT:
+        if sum(map(len, paths.values())) <= most:
             return paths, float(np.ceil(size[1] * times)) or 1.0
         step *= 2.0
 
@@ -155,7 +167,10 @@ def choropleths(areas: Areas, keys: Sequence[str], raw: Floats, estimate: Floats
     places, (paths, height) = areas.places(keys), outlines(areas)
     shown = np.array(sorted(places.values()))
     both = np.concatenate([raw[shown], estimate[shown]])
-    breaks = np.unique(np.quantile(both[np.isfinite(both)], np.arange(1, CLASSES) / CLASSES))
+    both = both[np.isfinite(both)]
+    if not both.size:
+        raise InputError(f"no row with an answer has its {areas.key} on the map: leave the map out")
+    breaks = np.unique(np.quantile(both, np.arange(1, CLASSES) / CLASSES))
     order = list(paths)
     names = {area: f"area-{number}" for number, area in enumerate(order)}
     drawn: list[Markup] = []

@@ -138,12 +138,12 @@ def tag(name: str, *inside: str, **attributes: object) -> Markup:
     >>> print(tag("text", "a < b", x=1.25, text_anchor="end"))
     <text x="1.2" text-anchor="end">a &lt; b</text>
     """
-    given = Markup("").join(
-        Markup(' {}="{}"').format(key.strip("_").replace("_", "-"), _plain(value))
+    given = "".join(
+        f' {key.strip("_").replace("_", "-")}="{escape(_plain(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), given, Markup("").join(map(escape, inside)))
+    return Markup(f"<{name}{given}>{''.join(map(escape, inside))}</{name}>")
 
 
 def _plain(value: object) -> object:

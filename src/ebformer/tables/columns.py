@@ -237,8 +237,9 @@ def check_nothing_overwritten(new: Sequence[str], names: Sequence[str]) -> None:
     ...
     ebformer.errors.InputError: the table already has a column 'estimate': rename or drop it first
     """
+    lowered = {each.lower() for each in new}
     for name in names:
-        if str(name).lower() in new:
+        if str(name).lower() in lowered:
             raise InputError(f"the table already has a column {name!r}: rename or drop it first")
 
 

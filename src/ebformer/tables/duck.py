@@ -126,7 +126,7 @@ class DuckTable:
         assert columns.covariates is not None
         told = []
         for name in columns.covariates.names:
-            if re.match("DATE|TIME", self.types[name]):
+            if re.match("DATE|TIME|INTERVAL", self.types[name]):
                 raise InputError(
                     f"covariate {name!r} holds {self.types[name]}: make it a number first, such as the year"
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
@@ -152,6 +152,10 @@ def fit(
 def _covariates(names: Sequence[str] | None, regression: Kind | None) -> Covariates | None:
     if names is not None and (isinstance(names, str | bytes) or not isinstance(names, Iterable)):
         raise InputError(f"covariates is {names!r}: give a list of columns, such as [{str(names)!r}]")
+    names = None if names is None else tuple(names)
+    for name in names or ():
+        if not isinstance(name, str):
+            raise InputError(f"the covariate {name!r} is no name: call the columns by text")
     return Covariates.named(names, regression)
 
 
@@ -159,8 +163,8 @@ def _pairs(
     frame: Any, neighbours: Sequence[tuple[str, str]] | str | None, columns: Columns
 ) -> Sequence[tuple[str, str]] | None:
     """Pairs of neighbours as given, or those whose shapes in the column of this name meet."""
-    if not isinstance(neighbours, str):
-        return neighbours
+    if not isinstance(neighbours, str):  # pairs that come but once are read twice
+        return tuple(neighbours) if isinstance(neighbours, Iterator) else neighbours
     from ebformer.tables.borders import borders
 
     return borders(frame, neighbours, columns)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ebformer.binning import distinct_rows
 from ebformer.distributions import Floats
 from ebformer.drift import Drift, Earlier
-from ebformer.errors import InputError
 from ebformer.estimators.base import Estimator
 from ebformer.looks import Looks
 from ebformer.plural import counted
@@ -87,8 +86,6 @@ def last_looks(source: Source, columns: Columns) -> tuple[Source, Columns, Histo
 
 def _in_order(looks: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The looks, each once, in order, and which of them each row is of."""
-    if any(look is None or (np.ndim(look) == 0 and look != look) for look in looks.tolist()):
-        raise InputError("some rows do not say which look they are: fill in the column of looks")
     try:
         numbers = np.asarray(looks, dtype=np.float64)
     except (TypeError, ValueError):

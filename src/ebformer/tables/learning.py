@@ -36,8 +36,7 @@ def fit_table(
     keeps the columns as they were `named`, with the unit whose rows were added up, so that it adds up new rows too.
     With an `expectation` that moves priors, rules are of deviations from what the observations say to expect.
     """
-    if observations.keys.rows.size == 0:
-        raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
+    _check_usable(observations)
     # What is to be predicted, and from what, is asked anew of each table.
     columns = replace(named or observations.columns, future=None, history=None, expected=None, unseen=None)
     columns = replace(columns, look=None, added_up=None, carried=())
@@ -66,6 +65,7 @@ def with_units(fit: Fit, observations: Observations) -> Fit:
     method = fit.method or CATALOGUE.get(name)
     if method is None:
         raise InputError(f"the fit is saved without its method {name}, which is yours: fit old and new rows together")
+    _check_usable(observations)
     seen: dict[str | None, Tally] = {}
     for group, rule in fit.rules.items():
         if rule.tally is None:
@@ -84,6 +84,11 @@ def with_units(fit: Fit, observations: Observations) -> Fit:
         return _pooled(fit.columns, [(tally, [group]) for group, tally in each.items()], method, fit.neighbours)
     fitted = [(method(coarsened(tally)), some) for tally, some in grown]
     return Fit(fit.columns, {**fit.rules, **{group: rule for rule, some in fitted for group in some}}, method)
+
+
+def _check_usable(observations: Observations) -> None:
+    if observations.keys.rows.size == 0:
+        raise InputError(f"no row can be used to learn from: in the first, {observations.reasons[0]}")
 
 
 def _check_method_of_proportions(method: Callable[[Tally], Rule], channel: Channel) -> None:

@@ -201,12 +201,12 @@ def units_of(source: Source, columns: Columns, missing: Missing = "error") -> tu
 
 
 def check_rows(source: Source, columns: Columns, missing: Missing) -> None:
-    """Refuse rows that cannot be added up to units, each as it stands; one without a unit would be added to others."""
+    """Refuse rows that cannot be added up to units, each as it stands; one of no unit or look would join others."""
     observe(source, columns, missing)
-    assert columns.unit is not None
-    if rows := source.nameless(columns.unit):
-        have = f"{rows:,} rows do not say" if rows > 1 else "a row does not say"
-        raise InputError(f"{have} which unit they are of: fill in column {columns.unit!r}, or leave such rows out")
+    for word, column in (("unit", columns.unit), ("look", columns.look)):
+        if column is not None and (rows := source.nameless(column)):
+            have, of = (f"{rows:,} rows do not", "they are") if rows > 1 else ("a row does not", "it is")
+            raise InputError(f"{have} say which {word} {of} of: fill in column {column!r}, or leave such rows out")
 
 
 def _coarser(channel: Channel, found: Distinct, width: float) -> Distinct:

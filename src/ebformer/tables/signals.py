@@ -20,7 +20,7 @@ from ebformer.estimators.base import Estimator
 from ebformer.estimators.catalogue import find
 from ebformer.margins import empty_cells
 from ebformer.rule import Rule
-from ebformer.tables.columns import Columns
+from ebformer.tables.columns import Columns, check_nothing_overwritten, check_unambiguous
 from ebformer.tables.duck import DuckTable
 from ebformer.tables.files import complaints_about
 from ebformer.tables.fit import Fit
@@ -42,7 +42,7 @@ class Pairs:
     """The columns of a table of reports: the two things reported together, how often, and what they are known by.
 
     `stratify` is a column of strata, such as sex, within which margins are taken; `expected` one of expected counts,
-    where these do not come from the margins.
+    where these do not come from the margins. No column plays two parts.
     """
 
     row: str
@@ -52,14 +52,19 @@ class Pairs:
     expected: str | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.row, str) and self.row == self.column:
-            raise InputError(f"{self.row!r} cannot be both the row and the column of a pair: name two columns")
+        played: dict[str, str] = {}
+        for part, name in vars(self).items():
+            if name is None and part in ("stratify", "expected"):
+                continue
+            if not isinstance(name, str):
+                raise InputError(f"the {part} is {name!r}: name a column")
+            if (other := played.setdefault(name, part)) != part:
+                raise InputError(f"{name!r} cannot be both the {other} and the {part}: name two columns")
 
     @property
     def columns(self) -> list[str]:
         """All columns that are read."""
-        named = (self.row, self.column, self.count, self.stratify, self.expected)
-        return list(dict.fromkeys(name for name in named if name is not None))
+        return [name for name in vars(self).values() if name is not None]
 
     def found_in(self, names: Sequence[str]) -> None:
         """Complain of a column that is not among these names."""
@@ -92,7 +97,7 @@ def signals(
     """Pairs that are reported together more often than their margins let expect: a table with one row per pair.
 
     A pair of row i and column j expects (total of i) (total of j) / (total of all) reports, with `stratify` summed over
-    strata; or `expected` names a column. Pairs that were never reported need no rows, and count all the same. For each
+    strata; or `expected` names a column, which is added up, too. Pairs that were never reported need no rows. For each
     pair, `estimate` is the expected ratio of observed to expected with its interval (`lower`, `upper`), `EBGM` its
     geometric mean, `EB05` and `EB95` its quantiles. `selected` pairs have a ratio above `above`, but for an expected
     share `fdr` of them.
@@ -110,6 +115,7 @@ def signals(
         raise InputError(f"cannot find signals in a {kind}: give a pandas, polars or pyarrow table") from error
     pairs = Pairs(row, column, count, stratify, expected)
     pairs.found_in(native.columns)
+    check_unambiguous(pairs.columns, pairs.columns)
     ebformer_reports = {name: _of_one_type(name, native[name]) for name in pairs.columns}
     with complaints_about("the table"), duckdb.connect() as connection:
         table = DuckTable(connection.from_query("SELECT * FROM ebformer_reports"))
@@ -121,7 +127,9 @@ def signals(
             Wanted(above=above, fdr=fdr, signals=True),
         )
         arrays = found.rows.fetchnumpy()
+    dates = [name for name in (row, column) if native[name].dtype == nw.Date()]
     rows = nw.from_dict(dict(arrays), backend=native.implementation)
+    rows = rows.with_columns(nw.col(name).cast(nw.Date()) for name in dates)
     return rows.lazy().to_native() if lazy else rows.to_native()
 
 
@@ -129,6 +137,8 @@ def _of_one_type(name: str, column: nw.Series[Any]) -> NDArray[Any]:
     """The column, or an `InputError` where text and numbers are mixed in it, which DuckDB does not hold."""
     # Arrays of text would give every entry the room of the longest.
     entries = np.array(column.to_list(), dtype=object) if column.dtype == nw.String() else column.to_numpy()
+    if entries.dtype == np.dtype("datetime64[D]"):  # which DuckDB reads but with a time
+        return entries.astype("datetime64[us]")
     if entries.dtype == object:
         types = {type(entry).__name__ for entry in entries if entry is not None and entry == entry}
         if len(types) > 1:
@@ -145,8 +155,11 @@ def find_signals(
 ) -> Signals:
     """Expect, fit, check and answer: every pair of the table with what to believe of its ratio."""
     pairs.found_in(table.names)
+    if pairs.expected is None:
+        check_nothing_overwritten([EXPECTED], [pairs.row, pairs.column, pairs.count])
     with watch("Estimating"):
         observe(table, Columns(pairs.count, pairs.expected), "whole")  # complains about the first count that is none
+        _check_named(table, pairs)
         cells, tally = _given(table, pairs) if pairs.expected else _from_margins(table, pairs)
         tally = coarsened(tally)
         rule = method(tally)
@@ -158,13 +171,23 @@ def find_signals(
     return Signals(answered.rows.order(f'"EB05" DESC, {quoted(pairs.row)}, {quoted(pairs.column)}'), rule, check)
 
 
+def _check_named(table: DuckTable, pairs: Pairs) -> None:
+    """Refuse rows that do not say of which pair and stratum they are."""
+    named = [name for name in (pairs.row, pairs.column, pairs.stratify) if name is not None]
+    empty = " OR ".join(f"{quoted(name)} IS NULL" for name in named)
+    if nameless := table.ask(f"SELECT count(*) FROM ebformer_given WHERE {empty}").fetchall()[0][0]:
+        have = f"{nameless:,} rows have" if nameless > 1 else "a row has"
+        raise InputError(f"{have} no entry in {' or '.join(named)}: fill it in, or leave such rows out")
+
+
 def _given(table: DuckTable, pairs: Pairs) -> tuple[duckdb.DuckDBPyRelation, Tally]:
-    """The rows as they are, where the table says what was expected."""
+    """One row per pair, where the table says what was expected: a pair that has several, as in strata, expects all."""
     assert pairs.expected is not None
     row, column, count, expected = map(quoted, (pairs.row, pairs.column, pairs.count, pairs.expected))
     cells = table.ask(
-        f"SELECT {row}, {column}, {table.number(pairs.count)}::BIGINT AS {count}, "
-        f"{table.number(pairs.expected)} AS {expected} FROM ebformer_given AS given"
+        f"SELECT {row}, {column}, sum({table.number(pairs.count)})::BIGINT AS {count}, "
+        f"list_sum(list_sort(list({table.number(pairs.expected)}))) AS {expected} "  # in one order, to the last bit
+        f"FROM ebformer_given AS given GROUP BY {row}, {column}"
     )
     return cells, observe(table.beside(cells), Columns(pairs.count, pairs.expected)).tally()
 
@@ -173,10 +196,6 @@ def _from_margins(table: DuckTable, pairs: Pairs) -> tuple[duckdb.DuckDBPyRelati
     """One row per pair of the table, and a tally of all pairs that can be made of its rows and columns."""
     row, column, count = map(quoted, (pairs.row, pairs.column, pairs.count))
     stratum = "0" if pairs.stratify is None else f"given.{quoted(pairs.stratify)}::VARCHAR"
-    named = [name for name in (pairs.row, pairs.column, pairs.stratify) if name is not None]
-    empty = " OR ".join(f"{quoted(name)} IS NULL" for name in named)
-    if (nameless := table.ask(f"SELECT count(*) FROM ebformer_given WHERE {empty}").fetchall()[0][0]) > 0:
-        raise InputError(f"{nameless} rows have no entry in {' or '.join(named)}: leave them out, or give it a name")
     table.ask(
         f"SELECT given.{row} AS r, given.{column} AS c, {stratum} AS s, "
         f"sum({table.number(pairs.count)}) AS n FROM ebformer_given AS given GROUP BY ALL"
