@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from ebformer.report.answer import BEYOND
 from ebformer.report.cells import percent
+from ebformer.report.findings import BEYOND
 from ebformer.report.rows import Column, Reader, Units, number, of_numbers, of_texts
 from ebformer.report.svg import decimals
 

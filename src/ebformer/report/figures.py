@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ebformer.comparison import Score, margin
 from ebformer.distributions import Floats
 from ebformer.report import fit_pictures, pictures
-from ebformer.report.answer import Answer
 from ebformer.report.cells import percent, sentence
 from ebformer.report.choropleth import Areas, choropleths
 from ebformer.report.document import Figure
+from ebformer.report.findings import Findings
 from ebformer.report.pictures import Line
 from ebformer.report.rows import Units, seen
 from ebformer.report.svg import Scale
@@ -37,13 +37,13 @@ class Figures:
     """The pictures of the units of a page, of the whole table, and of the evidence for the fit."""
 
     units: Units
-    answer: Answer
+    findings: Findings
     scores: Sequence[Score]
     areas: Areas | None
 
     @property
     def table(self) -> Shrunken:
-        return self.answer.table
+        return self.findings.table
 
     def shown(self) -> list[Figure]:
         found = [self._shrinkage(), *self._expected(), *self._spread(), self._leaders(), *self._importance()]
@@ -57,7 +57,7 @@ class Figures:
         of, per = self.table.observations, self.table.wanted.per or 1.0
         with np.errstate(all="ignore"):
             raw = np.asarray(of.columns.channel.mle(of.x, of.known)) * per
-        estimate, whole = np.asarray(self.answer.column("estimate")), np.isfinite(raw)
+        estimate, whole = np.asarray(self.findings.column("estimate")), np.isfinite(raw)
         return raw[whole], estimate[whole], of.keys.rows[whole].astype(np.float64)
 
     @property
@@ -82,7 +82,7 @@ class Figures:
         )
 
     def _shrinkage(self) -> Figure:
-        drawn = pictures.against("raw", *self._points, self._scale(), self.answer.unit, "no shrinkage")
+        drawn = pictures.against("raw", *self._points, self._scale(), self.findings.unit, "no shrinkage")
         return Figure(
             "shrinkage",
             "How far each unit was moved",
@@ -94,7 +94,7 @@ class Figures:
     def _spread(self) -> list[Figure]:
         raw, _, units = self._points
         of = self.table.observations
-        asked = self.table.fit.questions(of, self.answer.settled)
+        asked = self.table.fit.questions(of, self.findings.settled)
         told = np.bincount(asked.which, weights=of.keys.rows)
         rule_of = np.repeat(np.arange(len(asked.rules)), asked.asked)
         priors = []
@@ -104,7 +104,7 @@ class Figures:
             priors.append((rule.prior, many))
         words = self.table.observations.columns.channel.words
         per = self.table.wanted.per or 1.0
-        drawn = pictures.spread(raw, units, priors, self._scale(self._bulk), self.answer.unit, per)
+        drawn = pictures.spread(raw, units, priors, self._scale(self._bulk), self.findings.unit, per)
         caption = f"Raw values are spread more widely than the {words.thetas} behind them: luck spreads them further."
         return [Figure("spread", f"How the {words.thetas} are spread", drawn, caption)]
 
@@ -141,8 +141,8 @@ class Figures:
         ]
         meanings = [("estimate", "estimate"), ("raw", "raw"), ("dashed", "mean of all")]
         meanings += [("grey", "expected")] if "expected" in answers else []
-        unit = self.answer.unit
-        drawn = pictures.lines(entries, unit, f"The highest and lowest {unit}", meanings, self.answer.mean)
+        unit = self.findings.unit
+        drawn = pictures.lines(entries, unit, f"The highest and lowest {unit}", meanings, self.findings.mean)
         held = f" Lines are {percent(self.table.wanted.level)} intervals." if with_intervals else ""
         expected = ", grey what the covariates let expect" if "expected" in answers else ""
         caption = f"Estimates, and hollow what was seen{expected}.{held}"
@@ -150,13 +150,13 @@ class Figures:
 
     def _expected(self) -> list[Figure]:
         """What covariates let expect of units against what is believed of them, where there are any that tell."""
-        expected, channel = self.answer.column("expected"), self.table.observations.columns.channel
+        expected, channel = self.findings.column("expected"), self.table.observations.columns.channel
         if expected is None or not np.ptp(expected):
             return []
-        estimate, lowest = np.asarray(self.answer.column("estimate")), channel.domain[0]
+        estimate, lowest = np.asarray(self.findings.column("estimate")), channel.domain[0]
         scale = Scale.of(np.append(expected, estimate), floor=lowest if np.isfinite(lowest) else None)
-        units = self.answer.units.astype(np.float64)
-        drawn = pictures.against("expected", expected, estimate, units, scale, self.answer.unit, "as expected")
+        units = self.findings.units.astype(np.float64)
+        drawn = pictures.against("expected", expected, estimate, units, scale, self.findings.unit, "as expected")
         caption = (
             "On the dashed line a unit is what its covariates let expect; the further off it lies, the more its own "
             f"{channel.words.xs} say otherwise."
@@ -180,7 +180,7 @@ class Figures:
         """The mean estimate of every group, and where the middle 80 % of its units lie."""
         of, group_column = self.table.observations, self.table.observations.columns.group
         names, group = of.groups
-        rows, estimate = of.keys.rows.astype(np.float64), np.asarray(self.answer.column("estimate"))
+        rows, estimate = of.keys.rows.astype(np.float64), np.asarray(self.findings.column("estimate"))
         sizes = np.bincount(group, weights=rows)
         means = np.bincount(group, weights=rows * estimate) / sizes
         largest = np.argsort(-sizes, kind="stable")[:MOST_GROUPS]
@@ -193,7 +193,7 @@ class Figures:
             )
         drawn = pictures.lines(
             entries,
-            self.answer.unit,
+            self.findings.unit,
             f"Mean estimate by {group_column}",
             [("estimate", "mean estimate"), ("interval", "middle 80 %"), ("dashed", "of all units")],
             float(rows @ estimate / rows.sum()),
@@ -237,7 +237,7 @@ class Figures:
 
     def _map(self, areas: Areas) -> Figure:
         units = self.units
-        drawn = choropleths(areas, units.texts[areas.key], units.raw, units.estimate, self.answer.unit)
+        drawn = choropleths(areas, units.texts[areas.key], units.raw, units.estimate, self.findings.unit)
         caption = "What was seen and what is estimated, in the same colours. Areas without a row are grey."
         return Figure("map", "On the map", drawn, caption, wide=True)
 
@@ -270,7 +270,7 @@ class Figures:
                 Line(s.method, s.excess, s.excess - 1.96 * s.excess_se, s.excess + 1.96 * s.excess_se) for s in able
             ]
             drawn = pictures.lines(entries, "above the best method's", "Methods compared", [], 0.0)
-            some = f" On {COMPARED:,} units drawn at random." if self.answer.n > COMPARED else ""
+            some = f" On {COMPARED:,} units drawn at random." if self.findings.n > COMPARED else ""
             caption = f"By {best.ranked_by}, with 95 % intervals of the difference to the best.{some}"
             found.append(Figure("methods", "Which method predicts best here", drawn, caption))
         return told, found

@@ -10,12 +10,12 @@ import numpy as np
 
 from ebformer import __version__
 from ebformer.comparison import Score
-from ebformer.report.answer import Answer, fit_sentence
 from ebformer.report.cells import cell, percent, sentence
 from ebformer.report.choropleth import Areas
 from ebformer.report.columns import Heading, headings
 from ebformer.report.document import Document, Filter
 from ebformer.report.figures import Figures
+from ebformer.report.findings import Findings, fit_sentence
 from ebformer.report.rows import LOWEST, MOST_ROWS, Reader, Units
 from ebformer.tables.answers import LEADING
 from ebformer.tables.shrink import Shrunken
@@ -32,8 +32,8 @@ def table_page(
 ) -> Document:
     """The whole page about a file; `scores` compare methods, `label` names units, `areas` are drawn as a map."""
     reader = Reader.of(table, label, None if areas is None else areas.key)
-    units, whole, answer = _read(reader)
-    page = Page(Path(file).name if file != "-" else "standard input", reader, units, whole, answer, scores, areas)
+    units, whole, findings = _read(reader)
+    page = Page(Path(file).name if file != "-" else "standard input", reader, units, whole, findings, scores, areas)
     document = page.document(with_others=True)
     if len(document.html().encode()) > BUDGET:
         document = page.document(with_others=False)
@@ -45,8 +45,8 @@ def table_page(
     return document
 
 
-def _read(reader: Reader) -> tuple[Units, bool, Answer]:
-    """The rows of the page, whether they are all of them, and the answer."""
+def _read(reader: Reader) -> tuple[Units, bool, Findings]:
+    """The rows of the page, whether they are all of them, and the findings."""
     table = reader.table
     columns, observations = table.observations.columns, table.observations
     ratio = "x / nullif(known, 0)" if columns.channel.whole else "x"
@@ -65,18 +65,18 @@ def _read(reader: Reader) -> tuple[Units, bool, Answer]:
         exposure = float(tally.known @ tally.multiplicity)
     elif columns.channel.whole and columns.channel.complete and exposure > 0:
         mean = float(tally.x @ tally.multiplicity) / exposure  # with real exposures, where the tally has bins
-    return units, whole, Answer(table, mean * (table.wanted.per or 1.0), exposure, leader, boldest)
+    return units, whole, Findings(table, mean * (table.wanted.per or 1.0), exposure, leader, boldest)
 
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """What a page is made from: the name of the file, the units on it and whether they are all, and the answer."""
+    """What a page is made from: the name of the file, the units on it and whether they are all, and the findings."""
 
     name: str
     reader: Reader
     units: Units
     whole: bool
-    answer: Answer
+    findings: Findings
     scores: Sequence[Score]
     areas: Areas | None
 
@@ -85,29 +85,29 @@ class Page:
         return self.reader.table
 
     def document(self, with_others: bool) -> Document:
-        table, answer, units = self.table, self.answer, self.units
+        table, findings, units = self.table, self.findings, self.units
         columns = table.observations.columns
-        unit, words = answer.unit, columns.channel.words
+        unit, words = findings.unit, columns.channel.words
         shown = headings(self.reader, units, with_others)
-        figures = Figures(units, answer, self.scores, self.areas)
+        figures = Figures(units, findings, self.scores, self.areas)
         fold, folded = figures.evidence()
         by = next((name for name in LEADING if name in units.answers), "estimate")
         down = LEADING.get(by) != "lowest"
         return Document(
             title=f"{unit} in {self.name}",
             kicker=f"{unit} · {self.name}",
-            headline=answer.headline(),
-            sentences=answer.sentences(),
+            headline=findings.headline(),
+            sentences=findings.sentences(),
             warnings=self._warnings(),
             facts=self._facts(),
             headings=shown,
             names=units.names,
-            mean=answer.mean,
-            middle=answer.middle,
+            mean=findings.mean,
+            middle=findings.middle,
             strip=figures.strip().words(),
             by=(by, down),
             first=np.argsort(-units.answers[by] if down else units.answers[by], kind="stable").tolist(),
-            standing=answer.sides is not None and not answer.alike,
+            standing=findings.sides is not None and not findings.alike,
             filters=self._filters(shown),
             note=self._note(),
             figures=figures.shown(),
@@ -115,7 +115,7 @@ class Page:
             folded=folded,
             fold=fold,
             footer=(
-                f"The hidden {words.theta} of every unit, estimated by {answer.method} from {self._sources()}. "
+                f"The hidden {words.theta} of every unit, estimated by {findings.method} from {self._sources()}. "
                 f"Made by ebformer {__version__}; the page fetches nothing from elsewhere."
             ),
             file=Path(self.name).stem,
@@ -123,7 +123,7 @@ class Page:
 
     def _sources(self) -> str:
         columns = self.table.observations.columns
-        if self.answer.method == "mle":
+        if self.findings.method == "mle":
             return f"its own {columns.channel.words.x} alone"
         units = "all units" if columns.group is None else f"all units of its {columns.group}"
         earlier = "" if columns.history is None else ", and what was seen of it earlier"
@@ -135,14 +135,14 @@ class Page:
         return [sentence(note) for note in (*self.table.remarks, *self.table.departures)]
 
     def _facts(self) -> list[tuple[str, str]]:
-        answer, missing = self.answer, self.table.observations.missing
-        facts = [("units", f"{answer.n:,}"), (f"mean {answer.unit}", cell(answer.mean))]
-        if answer.sides is not None:
-            above, below = (f"{side:,}" for side in answer.sides)
-            facts += [(f"clearly above {answer.middle[1]}", above), ("clearly below", below)]
+        findings, missing = self.findings, self.table.observations.missing
+        facts = [("units", f"{findings.n:,}"), (f"mean {findings.unit}", cell(findings.mean))]
+        if findings.sides is not None:
+            above, below = (f"{side:,}" for side in findings.sides)
+            facts += [(f"clearly above {findings.middle[1]}", above), ("clearly below", below)]
         if (told := self.table.fit.expectation) is not None and told.explained is not None:
             facts.append(("of the spread explained by covariates", percent(round(told.explained, 2))))
-        facts.append(("method", answer.method))
+        facts.append(("method", findings.method))
         return facts + ([("left out, with a missing entry", f"{missing:,}")] if missing else [])
 
     def _filters(self, shown: Sequence[Heading]) -> list[Filter]:
@@ -160,6 +160,6 @@ class Page:
         if self.whole:
             return ""
         return (
-            f"The {len(self.units) - LOWEST:,} highest and the {LOWEST} lowest of {self.answer.n:,} units; "
+            f"The {len(self.units) - LOWEST:,} highest and the {LOWEST} lowest of {self.findings.n:,} units; "
             "ebformer estimate writes all of them."
         )

@@ -1,4 +1,4 @@
-"""The answer in words: how many units, what stands out, how sure that is, and whether the model fits."""
+"""The findings in words: how many units, what stands out, how sure that is, and whether the model fits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BEYOND: dict[str, Side] = {"p_above": "above", "p_below": "below"}
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Findings:
     """What is to be said about a table: numbers of units are those of the whole table, not of the page.
 
     `mean` is that of all observations, in the units of the answers, and `exposure` the sum of what is known, where it
