@@ -15,6 +15,8 @@ from ebformer.saved import finite
 STRANGE = 0.02
 """Such a share of numbers at either end may be anything without tilting a line."""
 LARGEST = float(np.finfo(np.float64).max)
+PENALTY = 5.0
+"""What hockey's and baseball's spread is over luck's alone, roughly: a unit tells so much less than its counts say."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,8 @@ def fit_line(
 ) -> Line:
     """Fit a line to y [n] with these weights, by this loss.
 
-    A penalty of one unit's worth on standardised coefficients keeps categories of few units near the others.
+    A penalty on standardised coefficients keeps categories of few units near the others: it is one unit's worth of
+    effects, and `PENALTY` units' worth of counts, whose loss takes all of their spread for luck.
     """
     from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 
@@ -142,9 +145,9 @@ def fit_line(
     model: Any
     if loss == "logistic":
         shares = np.array([weight[y == 1.0].sum(), weight[y == 0.0].sum()]) / weight.sum()
-        model = LogisticRegression(C=1.0, tol=1e-4 * shares.prod(), max_iter=1000)
+        model = LogisticRegression(C=1.0 / PENALTY, tol=1e-4 * shares.prod(), max_iter=1000)
     elif loss == "poisson":
-        model = PoissonRegressor(alpha=1.0 / weight.sum(), max_iter=1000)
+        model = PoissonRegressor(alpha=PENALTY / weight.sum(), max_iter=1000)
     else:
         model = Ridge(alpha=1.0)
     model.fit(features, y, sample_weight=weight)
