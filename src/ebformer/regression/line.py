@@ -16,7 +16,7 @@ STRANGE = 0.02
 """Such a share of numbers at either end may be anything without tilting a line."""
 LARGEST = float(np.finfo(np.float64).max)
 PENALTY = 5.0
-"""What hockey's and baseball's spread is over luck's alone, roughly: a unit tells so much less than its counts say."""
+"""So many units' worth: a unit's counts tell less than their loss says, which takes all of their spread for luck."""
 
 
 @dataclass(frozen=True, eq=False)
