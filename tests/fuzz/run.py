@@ -30,6 +30,8 @@ FOUND = Path(__file__).parent / "found"
 BATCH = 50
 KINDS = ("answered", "refused", *FAULTS)
 SLOWEST = "slowest, ms"
+KEPT: set[tuple[str, str]] = set()
+"""Doors and causes of which this run has kept a case."""
 
 
 def attack(door: str, number: int) -> Counter[str]:
@@ -57,13 +59,14 @@ def attack(door: str, number: int) -> Counter[str]:
 
 
 def keep(door: str, case: object, why: str) -> None:
-    """A counter-example as a file, and as a line on the terminal."""
-    text = json.dumps({"door": door, "why": why, "case": case}, indent=1, sort_keys=True)
-    cause = text if why.startswith("hang") else why  # one file for each cause, which a hang does not tell
-    name = f"{door.replace(' ', '-')}-{hashlib.sha256(cause.encode()).hexdigest()[:10]}.json"
-    FOUND.mkdir(exist_ok=True)
-    if (FOUND / name).exists():
+    """The first counter-example of each cause as a file, and as a line on the terminal."""
+    cause = "hang" if why.startswith("hang") else why
+    if (door, cause) in KEPT:
         return
+    KEPT.add((door, cause))
+    text = json.dumps({"door": door, "why": why, "case": case}, indent=1, sort_keys=True)
+    name = f"{door.replace(' ', '-')}-{hashlib.sha256(text.encode()).hexdigest()[:10]}.json"
+    FOUND.mkdir(exist_ok=True)
     (FOUND / name).write_text(text + "\n", encoding="utf-8")
     print(f"{door}: {why[:160]} -> {name}", flush=True)
 

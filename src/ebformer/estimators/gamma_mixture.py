@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
+from scipy.special import logsumexp
 
 from ebformer.channels.gamma_prior import GammaPrior, negative_binomial_log_pmf
 from ebformer.channels.mixed_prior import ConjugateMixture
@@ -73,16 +73,13 @@ class GammaMixture(Estimator):
 def maximum_likelihood(tally: Tally, components: int) -> tuple[AnyPrior, Convergence]:
     """The likeliest mixture, components by rising mean; a point where all units have the same raw rate.
 
-    Units that enter the table only with an event have likelihood f(x) / (1 - f(0)), whose gradient is that of a table
-    in which each of them stands for f(0) / (1 - f(0)) further ones that showed nothing.
+    Units that enter the table only with an event have likelihood f(x) / (1 - f(0)).
     """
     x, t, units = tally.x, tally.known, tally.multiplicity / tally.n
     pooled = float(units @ x) / float(units @ t)
     if float((x / t).min()) == float((x / t).max()):
         return Prior([pooled], [1.0]), Convergence(0.0, 0, True, MEANING)
-    seen, complete = units.size, tally.channel.complete
-    if not complete:
-        x, t = np.append(x, np.zeros(seen)), np.append(t, t)
+    complete = tally.channel.complete
 
     def parts(place: Floats) -> tuple[Floats, Floats, Floats]:
         """log weights, shapes and means [h]; places are relative to the mean of all units."""
@@ -95,20 +92,18 @@ def maximum_likelihood(tally: Tally, components: int) -> tuple[AnyPrior, Converg
         mu = mean * t[:, None]
         logs = log_weight + negative_binomial_log_pmf(x[:, None], a, mu)
         log_f = logsumexp(logs, axis=1)
-        told = units if complete else np.append(units, units / np.expm1(-log_f[seen:]))
-        chance = told[:, None] * np.exp(logs - log_f[:, None])
+        chance = units[:, None] * np.exp(logs - log_f[:, None])
         off = x[:, None] - mu
         # psi(x + a) - psi(a) + log(a / (a + mu)), whose terms nearly cancel where shapes are large
         log_ratio = np.sign(off) * np.log1p(np.abs(off) / (a + np.minimum(x[:, None], mu)))  # finite where counts are 0
         slope = digamma_minus_log(x[:, None] + a) - digamma_minus_log(a) + log_ratio - off / (a + mu)
-        weight = chance.sum(axis=0)
         gradient = [
-            weight - told.sum() * softmax(log_weight),
+            chance.sum(axis=0) - np.exp(log_weight),
             (chance * a * slope).sum(axis=0),
             (chance * a * off / (a + mu)).sum(axis=0),
         ]
-        unseen = 0.0 if complete else float(units @ np.log(-np.expm1(log_f[seen:])))
-        return unseen - float(units @ log_f[:seen]), -np.concatenate(gradient)
+        entering, by_place = (0.0, 0.0) if complete else log_entering(log_weight, a, mu, units)
+        return entering - float(units @ log_f), by_place - np.concatenate(gradient)
 
     log_shapes = float(np.log(SHAPES[0])), float(np.log(SHAPES[1]))
     least = float(np.log(SMALLEST_MEAN if complete else LEAST_SEEN))
@@ -129,6 +124,23 @@ def maximum_likelihood(tally: Tally, components: int) -> tuple[AnyPrior, Converg
     family: Any = GammaPrior
     prior = ConjugateMixture(family(a[order], a[order] / mean[order]), np.exp(log_weight)[order])
     return prior, Convergence(gap, sum(int(one.nit) for one in found), gap < 1e-5, MEANING)
+
+
+def log_entering(log_weight: Floats, a: Floats, mu: Floats, units: Floats) -> tuple[float, Floats]:
+    """The mean log chance to enter the table, 1 - f(0), and its gradient; `mu` [x, h] are expected counts.
+
+    1 - f(0) is a sum of what each component adds: as a difference it would be 0 where next to nothing is expected.
+    """
+    weight, log_none = np.exp(log_weight), -a * np.log1p(mu / a)
+    entered = weight * -np.expm1(log_none)
+    told = units[:, None] / entered.sum(axis=1, keepdims=True)
+    none = told * weight * np.exp(log_none)
+    gradient = [
+        (told * entered).sum(axis=0) - weight,
+        (none * a * (np.log1p(mu / a) - mu / (a + mu))).sum(axis=0),
+        (none * a * mu / (a + mu)).sum(axis=0),
+    ]
+    return float(units @ np.log(entered.sum(axis=1))), np.concatenate(gradient)
 
 
 def polished(
