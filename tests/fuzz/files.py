@@ -7,6 +7,7 @@ import io
 import tempfile
 import warnings
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -217,7 +218,8 @@ def run_command_line(case: dict[str, Any]) -> None:
         if written and case.get("written") is not None:
             written = ["-o", case["written"]]
         arguments = [case["command"], *fit, "in.csv", *case["needed"], *case["options"], *written]
-        read = {path: path.read_bytes() for path in folder.iterdir() if path.name in arguments[1:-1]}
+        given = {argument for option, argument in pairwise(arguments) if option not in ("--save", "-o")}
+        read = {path: path.read_bytes() for path in folder.iterdir() if path.name in given}
         try:
             command(*arguments, folder=folder)
         finally:
