@@ -239,8 +239,7 @@ def test_a_group_that_is_new_has_the_prior_of_all_around_what_is_expected(channe
     told, typical, fitted = fit.apply(rows), together.apply(rows), fit.apply(frame.head(30))
     for name in ("expected", "estimate", "lower", "upper"):
         np.testing.assert_allclose(told[name][:20], typical[name][:20], rtol=1e-9, err_msg=name)
-        bisected = name in ("lower", "upper")
-        np.testing.assert_allclose(told[name][20:], fitted[name][20:], rtol=1e-9 if bisected else 1e-12, err_msg=name)
+        np.testing.assert_allclose(told[name][20:], fitted[name][20:], rtol=1e-12, err_msg=name)
     assert set(told["note"][:20]) == {"team is not in the fit: answered with the prior of all"}
     assert eb.load_fit(tmp_path / "fit.json").apply(rows).equals(told)
 
