@@ -409,8 +409,7 @@ def test_exposures_in_other_units_change_nothing_but_units(name: str) -> None:
     plain = method(eb.Tally.of(x, exposure=t))(x, exposure=t)
     for scale in (1e-6, 365.25, 1e9):
         moved = method.in_units(1.0 / scale)(eb.Tally.of(x, exposure=scale * t))(x, exposure=scale * t)
-        rel = 1e-7 if name == "gamma-mixture" else 1e-9  # whose search ends at a gradient of 1e-8
-        assert moved * scale == pytest.approx(plain, rel=rel, abs=1e-12)
+        assert moved * scale == pytest.approx(plain, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize(("command", "output"), [("estimate", "o.csv"), ("report", "o.html")])
