@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from fuzz.doors import DOORS
 from fuzz.judging import judged
 
-EXAMPLES = {"arrays": 40, "laws": 12, "command lines": 15, "saved rules": 100, "weights": 25}
+EXAMPLES = {"arrays": 40, "command lines": 15, "saved rules": 100, "weights": 25}
 FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
 
 
